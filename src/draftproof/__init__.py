@@ -1,0 +1,1 @@
+"""draftproof: speculative decoding you can check."""

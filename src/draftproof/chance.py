@@ -1,0 +1,236 @@
+"""Where luck comes from: `Dice` draws it, `outcomes` goes through all of it.
+
+Everything random in draftproof asks a `Chance` and nothing else, so the code that runs is the
+code that is proved: give it `Dice` and it decodes, give it to `outcomes` and every way its luck
+can fall is visited, with its exact probability.
+
+Draws are keyed. ``chance.after(n)`` is the luck of the round that starts after n tokens,
+``.at("coin", 2)`` one purpose and node within it, ``.own(j)`` the target's own luck at the
+absolute position n + j, which no round number enters. Different keys are independent; one key
+gives one draw, whatever was asked before it, so a batch cannot disturb a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from draftproof.dist import Row, keeps, quantile
+from draftproof.errors import InvalidInput, LuckReused, NotADistribution
+
+T = TypeVar("T")
+Key: TypeAlias = tuple[str | int, ...]
+
+
+class Chance(Protocol):
+    """The only source of luck."""
+
+    def after(self, length: int) -> Chance:
+        """Give the luck of the round that starts after `length` tokens."""
+        ...
+
+    def at(self, purpose: str, *index: int) -> Chance:
+        """Give the luck of one purpose ("draft", "coin", "residual", "bonus") in this round."""
+        ...
+
+    def own(self, offset: int) -> Chance:
+        """Give the target's own luck at the absolute position `offset` after the round's start.
+
+        It does not depend on where rounds begin, so a rule that emits the target's own draw
+        gives one text for one seed, whatever was drafted.
+        """
+        ...
+
+    def accepts(self, p: Any, q: Any = 1) -> bool:
+        """Say yes with probability ``min(1, p / q)``: never when p is 0, always when p >= q."""
+        ...
+
+    def pick(self, weights: Row) -> int:
+        """Choose an index in proportion to its weight; never one of weight 0."""
+        ...
+
+
+class Dice:
+    """Luck from a seed.
+
+    Uniforms are 53-bit numbers in [0, 1), the keyed BLAKE2b hash of (seed, key, turn): streams
+    with different keys are independent for every practical purpose, and a draw can be repeated
+    from its key alone.
+
+    Parameters
+    ----------
+    seed
+        A non-negative integer.
+
+    Examples
+    --------
+    >>> dice = Dice(7)
+    >>> dice.after(12).at("coin", 0).uniform() == Dice(7).after(12).at("coin", 0).uniform()
+    True
+    >>> dice.at("coin", 0).uniform() == dice.at("coin", 1).uniform()
+    False
+    """
+
+    __slots__ = ("_key", "_secret", "_start", "_turn")
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InvalidInput(f"seed is {seed!r}; it must be a non-negative integer.")
+        self._secret = blake2b(str(int(seed)).encode(), person=b"draftproof").digest()
+        self._start, self._key, self._turn = 0, (), 0
+
+    _start: int
+    _key: Key
+    _turn: int
+
+    def _child(self, start: int, key: Key) -> Dice:
+        child = object.__new__(Dice)
+        child._secret, child._start, child._key, child._turn = self._secret, start, key, 0
+        return child
+
+    def after(self, length: int) -> Dice:
+        """Give the luck of the round that starts after `length` tokens."""
+        return self._child(length, ("round", length))
+
+    def at(self, purpose: str, *index: int) -> Dice:
+        """Give the luck of one purpose and node in this round."""
+        return self._child(self._start, (*self._key, purpose, *index))
+
+    def own(self, offset: int) -> Dice:
+        """Give the target's own luck at an absolute position."""
+        return self._child(self._start, ("own", self._start + offset))
+
+    def _digest(self, size: int) -> bytes:
+        message = f"{self._key}/{self._turn}".encode()
+        self._turn += 1
+        return blake2b(message, key=self._secret, digest_size=size).digest()
+
+    def uniform(self) -> float:
+        """Draw the next uniform of this stream, in [0, 1)."""
+        return (int.from_bytes(self._digest(8), "big") >> 11) * 2.0**-53
+
+    def generator(self) -> np.random.Generator:
+        """Give a NumPy generator keyed like this stream, for noise over a whole vocabulary."""
+        key = int.from_bytes(self._digest(16), "big")
+        return np.random.Generator(np.random.Philox(key=key))
+
+    def accepts(self, p: Any, q: Any = 1) -> bool:
+        """Say yes iff ``u * q < p`` (see `draftproof.dist.keeps`)."""
+        return keeps(self.uniform(), p, q)
+
+    def pick(self, weights: Row) -> int:
+        """Choose an index in proportion to its weight by inverse transform."""
+        return quantile(weights, self.uniform())
+
+
+class Branch:
+    """One way the luck can fall: a script of choices, and the probability of following it."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+        self.sizes: list[int] = []
+        self.weight: Any = Fraction(1)
+        self.used: set[Key] = set()
+
+    def choose(self, options: list[tuple[T, Any]]) -> T:
+        """Follow the script, or take the first option where it ends."""
+        possible = [(value, weight) for value, weight in options if weight > 0]
+        turn = len(self.sizes)
+        if turn == len(self.script):
+            self.script.append(0)
+        self.sizes.append(len(possible))
+        value, weight = possible[self.script[turn]]
+        self.weight *= weight
+        return value
+
+
+class BranchLuck:
+    """The `Chance` that `outcomes` hands to the code it explores."""
+
+    __slots__ = ("_branch", "_key", "_start", "_turn")
+
+    def __init__(self, branch: Branch, start: int = 0, key: Key = ()) -> None:
+        self._branch, self._start, self._key, self._turn = branch, start, key, 0
+
+    def after(self, length: int) -> BranchLuck:
+        """Give the luck of the round that starts after `length` tokens."""
+        return BranchLuck(self._branch, length, ("round", length))
+
+    def at(self, purpose: str, *index: int) -> BranchLuck:
+        """Give the luck of one purpose and node in this round."""
+        return BranchLuck(self._branch, self._start, (*self._key, purpose, *index))
+
+    def own(self, offset: int) -> BranchLuck:
+        """Give the target's own luck at an absolute position."""
+        return BranchLuck(self._branch, self._start, ("own", self._start + offset))
+
+    def _consume(self) -> None:
+        key = (*self._key, self._turn)
+        self._turn += 1
+        if key in self._branch.used:
+            raise LuckReused(
+                f"the draw {key[:-1]} was used twice, so two choices share one uniform; give each "
+                f"choice its own key with chance.at(purpose, index)."
+            )
+        self._branch.used.add(key)
+
+    def accepts(self, p: Any, q: Any = 1) -> bool:
+        """Branch on a coin; a certain outcome is no branch."""
+        self._consume()
+        if p <= 0 or p >= q:
+            return bool(p > 0)
+        yes = p / q if not isinstance(p, int) else Fraction(p) / q
+        return self._branch.choose([(True, yes), (False, 1 - yes)])
+
+    def pick(self, weights: Row) -> int:
+        """Branch over every index of positive weight."""
+        self._consume()
+        total = sum(weights)
+        if not total > 0:
+            raise NotADistribution(f"the weights to draw from sum to {total}; it must be positive.")
+        return self._branch.choose([(at, weight / total) for at, weight in enumerate(weights)])
+
+
+def outcomes(play: Callable[[Chance], T]) -> Iterator[tuple[T, Any]]:
+    """Yield every result `play` can have, with the exact probability of each way to reach it.
+
+    `play` is run once for each branch; it must be a function of its luck alone. With rows of
+    fractions the probabilities are fractions and sum to exactly 1. A key consumed twice in one
+    run raises `LuckReused`: two choices that share a uniform are not independent, and a proof
+    that ignored it would prove another program.
+
+    Examples
+    --------
+    >>> half = np.array([Fraction(1, 2), Fraction(1, 2)])
+    >>> sum(weight for total, weight in outcomes(lambda luck:
+    ...     luck.at("a").pick(half) + luck.at("b").pick(half)) if total == 1)
+    Fraction(1, 2)
+    """
+    script: list[int] = []
+    while True:
+        branch = Branch(script)
+        result = play(BranchLuck(branch))
+        yield result, branch.weight
+        while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
+            script.pop()
+        if not script:
+            return
+        script[-1] += 1
+
+
+def law(play: Callable[[Chance], T]) -> dict[T, Any]:
+    """Give the exact law of what `play` returns, by going through all of its luck.
+
+    Examples
+    --------
+    >>> law(lambda luck: luck.accepts(Fraction(1, 3)))
+    {True: Fraction(1, 3), False: Fraction(2, 3)}
+    """
+    total: dict[T, Any] = {}
+    for result, weight in outcomes(play):
+        total[result] = total.get(result, 0) + weight
+    return total
