@@ -200,7 +200,7 @@ def refuse(status: int, why: str) -> Response:
 
 
 def _closing(status: int) -> dict[str, str]:
-    """An oversized body is not read, so the connection cannot be used again."""
+    """Close the connection where the body was left unread."""
     return {"Connection": "close"} if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else {}
 
 
