@@ -113,6 +113,13 @@ class Dice:
         """Draw the next uniform of this stream, in [0, 1)."""
         return (int.from_bytes(self._digest(8), "big") >> 11) * 2.0**-53
 
+    def peek(self) -> float:
+        """Give the uniform that the next draw will use, without drawing it."""
+        turn = self._turn
+        coming = self.uniform()
+        self._turn = turn
+        return coming
+
     def generator(self) -> np.random.Generator:
         """Give a NumPy generator keyed like this stream, for noise over a whole vocabulary."""
         key = int.from_bytes(self._digest(16), "big")

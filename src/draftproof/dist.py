@@ -165,12 +165,12 @@ def acceptance(p: RowLike, q: RowLike) -> Row:
     """
     target, draft = check_pair(p, q)
     kept = np.where(target > 0, target / np.where(draft > 0, draft, 1), 0)
-    return np.where((draft > 0) | (target == 0), np.minimum(kept, 1), 1)
+    return np.asarray(np.where((draft > 0) | (target == 0), np.minimum(kept, 1), 1))
 
 
 def excess(p: Row, q: Row) -> Row:
     """Unnormalised residual ``max(0, p - q)`` of two rows already known to be rows."""
-    return np.maximum(p - q, 0)
+    return np.asarray(np.maximum(p - q, 0))
 
 
 def residual(p: RowLike, q: RowLike) -> Row:
@@ -238,7 +238,7 @@ def naive_distribution(p: RowLike, q: RowLike) -> Row:
 
 def _law(target: Row, draft: Row, correction: Row) -> Row:
     law = np.minimum(target, draft) + rejection_probability(target, draft) * correction
-    return law if law.dtype == object else np.clip(law, 0.0, 1.0)
+    return np.asarray(law if law.dtype == object else np.clip(law, 0.0, 1.0))
 
 
 def keeps(u: float, p: Any, q: Any) -> bool:
