@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from numbers import Rational, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,9 @@ SUM_SLACK = 1e-6
 """How far from 1 a row of floats may sum; rows of fractions must sum to exactly 1."""
 
 METHODS = ("exact", "naive")
+
+MOST_TRIALS = 2**63 - 1
+"""Counts are 64-bit integers."""
 
 
 def as_row(values: RowLike, *, name: str = "row") -> Row:
@@ -52,7 +56,8 @@ def as_row(values: RowLike, *, name: str = "row") -> Row:
         row = _convert(values, name)
     if row.ndim != 1:
         raise NotADistribution(
-            f"{name} has shape {row.shape}; it must be one-dimensional, one probability per token."
+            f"{name} is {_shorten(values)}, of shape {row.shape}; it must be one-dimensional, one "
+            f"probability per token."
         )
     if row.size == 0:
         raise NotADistribution(f"{name} is empty; it needs at least one token.")
@@ -62,11 +67,9 @@ def as_row(values: RowLike, *, name: str = "row") -> Row:
 def _convert(values: RowLike, name: str) -> Row:
     try:
         raw = np.asarray(values)
-        if raw.dtype == object and raw.ndim == 1 and all(_is_rational(item) for item in raw):
-            return raw
         if raw.dtype.kind in "bcmMSUV":
             raise TypeError(f"its entries are of kind {raw.dtype}")
-        return raw.astype(np.float64)
+        return _from_objects(raw) if raw.dtype == object else raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise NotADistribution(
             f"{name} is {_shorten(values)}, which is not a vector of numbers ({error}); "
@@ -74,8 +77,16 @@ def _convert(values: RowLike, name: str) -> Row:
         ) from None
 
 
-def _is_rational(item: object) -> bool:
-    return isinstance(item, Fraction | int) and not isinstance(item, bool)
+def _from_objects(raw: Row) -> Row:
+    """Keep fractions as they are, make whole numbers fractions, and the rest floats."""
+    for item in raw.flat:
+        if isinstance(item, bool | np.bool) or not isinstance(item, Real):
+            raise TypeError(f"it holds {item!r}")
+    if all(isinstance(item, Fraction) for item in raw.flat):
+        return raw
+    if all(isinstance(item, Rational) for item in raw.flat):
+        return np.array([Fraction(item) for item in raw.flat], dtype=object).reshape(raw.shape)
+    return raw.astype(np.float64)
 
 
 def _shorten(values: object) -> str:
@@ -111,7 +122,8 @@ divide it by its sum if that is what you mean.
             f"{name}[{at}] is {row[at]}; probabilities cannot be negative. If these are logits, "
             f"turn them into probabilities first: Warp().row({name})."
         )
-    total = row.sum()
+    with np.errstate(over="ignore"):
+        total = row.sum()
     if abs(total - 1) > (0 if row.dtype == object else SUM_SLACK):
         raise NotADistribution(
             f"{name} sums to {total}, not 1; it is not rescaled for you, divide it by its sum if "
@@ -125,7 +137,8 @@ def check_pair(p: RowLike, q: RowLike) -> tuple[Row, Row]:
     target, draft = check_row(p, name="p"), check_row(q, name="q")
     if target.size != draft.size:
         raise NotADistribution(
-            f"p has {target.size} entries and q has {draft.size}; they must be over the same tokens."
+            f"p has {target.size} entries and q has {draft.size}; they must be over the same "
+            f"tokens."
         )
     if (target.dtype == object) != (draft.dtype == object):
         target, draft = target.astype(np.float64), draft.astype(np.float64)
@@ -134,7 +147,7 @@ def check_pair(p: RowLike, q: RowLike) -> tuple[Row, Row]:
 
 def normalised(row: Row) -> Row:
     """Give the row divided by its sum, as it is wherever a token is drawn from it."""
-    return row / row.sum()
+    return np.asarray(row / row.sum())
 
 
 def overlap(p: RowLike, q: RowLike) -> Any:
@@ -164,8 +177,8 @@ def acceptance(p: RowLike, q: RowLike) -> Row:
     [1.0, 0.6, 0.8]
     """
     target, draft = check_pair(p, q)
-    kept = np.where(target > 0, target / np.where(draft > 0, draft, 1), 0)
-    return np.asarray(np.where((draft > 0) | (target == 0), np.minimum(kept, 1), 1))
+    kept = np.minimum(target, draft) / np.where(draft > 0, draft, 1)
+    return np.asarray(np.where((draft > 0) | (target == 0), kept, 1))
 
 
 def excess(p: Row, q: Row) -> Row:
@@ -338,8 +351,8 @@ def empirical(p: RowLike, q: RowLike, trials: int, seed: Any, method: str = "exa
     >>> empirical([0.5, 0.3, 0.2], [0.25, 0.5, 0.25], 1_000_000, seed=7).round(2).tolist()
     [0.5, 0.3, 0.2]
     """
-    if method not in METHODS:
-        raise InvalidInput(f"method is {method!r}; choose 'exact' or 'naive'.")
+    if not isinstance(method, str) or method not in METHODS:
+        raise InvalidInput(f"method is {_shorten(method)}; choose 'exact' or 'naive'.")
     count = _check_trials(trials)
     target, draft = (normalised(row).astype(np.float64) for row in check_pair(p, q))
     rng = _generator(seed)
@@ -351,8 +364,11 @@ def empirical(p: RowLike, q: RowLike, trials: int, seed: Any, method: str = "exa
 
 
 def _check_trials(trials: Any) -> int:
-    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 1:
-        raise InvalidInput(f"trials is {_shorten(trials)}; it must be an integer of at least 1.")
+    whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)
+    if not whole or not 1 <= trials <= MOST_TRIALS:
+        raise InvalidInput(
+            f"trials is {_shorten(trials)}; it must be an integer of at least 1 (and below 2**63)."
+        )
     return int(trials)
 
 
