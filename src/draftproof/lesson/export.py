@@ -1,0 +1,150 @@
+"""A learner's progress as a report to read (Markdown) or as a file to import (JSON)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from draftproof.errors import InvalidInput
+from draftproof.lesson.content import Answers, Choice, Code, Lesson, Predict, Step
+from draftproof.lesson.progress import KIND, Progress
+from draftproof.lesson.shelf import lessons
+
+Record: TypeAlias = dict[str, Any]
+
+
+def as_json(progress: Progress) -> str:
+    """Give the file that *Import* takes back."""
+    about = {"kind": KIND, "version": metadata.version("draftproof"), "data": progress.data}
+    return json.dumps(about, indent=1) + "\n"
+
+
+def as_markdown(progress: Progress) -> str:
+    """Give a report: the answers, the code and when it passed, lesson by lesson."""
+    parts = [f"# Progress\n\nWritten by draftproof {metadata.version('draftproof')}."]
+    known = _dict(progress.data.get("lessons"))
+    for lesson in lessons():
+        record = _dict(known.get(lesson.id))
+        parts.extend(_lesson(lesson, _dict(record.get("steps"))))
+    if len(parts) == 1:
+        parts.append("Nothing has been answered yet.")
+    return "\n\n".join(parts) + "\n"
+
+
+FORMATS: dict[str, Callable[[Progress], str]] = {"markdown": as_markdown, "json": as_json}
+SUFFIXES = {".md": "markdown", ".json": "json"}
+
+
+def document(progress: Progress, wanted: str) -> str:
+    """Give the progress in the format wanted, ``"markdown"`` or ``"json"``.
+
+    Raises
+    ------
+    InvalidInput
+        For another format.
+
+    Examples
+    --------
+    >>> print(document(Progress(0), "markdown").splitlines()[-1])
+    Nothing has been answered yet.
+    """
+    if wanted not in FORMATS:
+        raise InvalidInput(f"format is {wanted!r}; choose 'markdown' or 'json'.")
+    return FORMATS[wanted](progress)
+
+
+def format_of(file: Path) -> str:
+    """Tell the format from a file's suffix.
+
+    Raises
+    ------
+    InvalidInput
+        For a suffix that names neither.
+
+    Examples
+    --------
+    >>> format_of(Path("mine.md"))
+    'markdown'
+    """
+    try:
+        return SUFFIXES[file.suffix.lower()]
+    except KeyError:
+        raise InvalidInput(
+            f"--export {file.name}: the suffix chooses the format; end the name in .md or .json."
+        ) from None
+
+
+def _lesson(lesson: Lesson, steps: Record) -> Iterator[str]:
+    done = [(step, record) for step in lesson.steps if (record := _dict(steps.get(step.id)))]
+    if done:
+        yield f"## Lesson {lesson.n}: {lesson.title}"
+    for step, record in done:
+        yield f"### {step.title}"
+        yield from _step(step, record)
+
+
+def _step(step: Step, record: Record) -> Iterator[str]:
+    if isinstance(step, Predict | Choice):
+        yield from _question(step, record)
+    elif isinstance(step, Answers):
+        yield from _answers(step, record)
+    elif isinstance(step, Code):
+        yield from _code(record)
+    else:
+        yield "\n".join(f"- {name}: {_quoted(value)}" for name, value in record.items())
+
+
+def _question(step: Predict | Choice, record: Record) -> Iterator[str]:
+    chosen = [option for option in step.options if option.id == record.get("choice")]
+    yield step.question
+    for option in chosen:
+        verdict = {True: " (right)", False: " (not right)", None: ""}[option.right]
+        yield f"Answered: **{option.text}**{verdict}"
+
+
+def _answers(step: Answers, record: Record) -> Iterator[str]:
+    for item in step.items:
+        given = _dict(record.get(item.id))
+        if given:
+            verdict = given.get("status") or given.get("verdict") or "not judged"
+            yield f"{item.ask}\n\n- answer: {_quoted(given.get('raw', ''))}\n- verdict: {verdict}"
+
+
+def _code(record: Record) -> Iterator[str]:
+    passed = record.get("passedAt")
+    yield f"Passed at {_quoted(passed)}." if passed else "Not passed yet."
+    facts = [f"- {name}: {record[name]}" for name in ("runs", "hints") if name in record]
+    if facts:
+        yield "\n".join(facts)
+    draft = record.get("draft")
+    if isinstance(draft, str):
+        yield fenced(draft, "python")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Give `text` as a code block whose fence is longer than any run of backticks within.
+
+    Examples
+    --------
+    >>> fenced("a ``` b").splitlines()[0]
+    '````'
+    """
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _quoted(value: object) -> str:
+    """Give a value as inline code, so that nothing a learner typed is read as markup."""
+    text = " ".join((value if isinstance(value, str) else json.dumps(value)).split())
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {text} {fence}" if longest else f"`{text}`"
+
+
+def _dict(value: object) -> Record:
+    return value if isinstance(value, dict) else {}
