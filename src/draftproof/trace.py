@@ -209,7 +209,8 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
         Names the line that is not a record of this format.
     """
     records: list[dict[str, Any]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
