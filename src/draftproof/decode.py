@@ -39,8 +39,12 @@ class Limits:
     context_limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 0:
-            raise InvalidInput(f"max_tokens is {self.max_tokens}; it must be 0 or more.")
+        if not _is_count(self.max_tokens):
+            raise InvalidInput(f"max_tokens is {self.max_tokens!r}; it must be 0 or more.")
+        if self.context_limit is not None and not _is_count(self.context_limit):
+            raise InvalidInput(
+                f"context_limit is {self.context_limit!r}; it must be 0 or more, or None."
+            )
 
     def budget(self, text: Text) -> int:
         """Give how many tokens may follow the prompt `text`.
@@ -188,12 +192,21 @@ def _rounds(
         yield last
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _schedule(k: int | Schedule) -> Schedule:
     if callable(k):
-        return k
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InvalidInput(f"k is {k!r}; it must be an integer of 0 or more (0 drafts nothing).")
+        return lambda text, last: _check_k(k(text, last))
+    _check_k(k)
     return lambda _text, _last: k
+
+
+def _check_k(k: int) -> int:
+    if not _is_count(k):
+        raise InvalidInput(f"k is {k!r}; it must be an integer of 0 or more (0 drafts nothing).")
+    return k
 
 
 def _cut(emitted: Text, stop: frozenset[int], budget: int) -> tuple[Text, str | None]:
