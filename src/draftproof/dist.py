@@ -85,7 +85,8 @@ def _from_objects(raw: Row) -> Row:
     if all(isinstance(item, Fraction) for item in raw.flat):
         return raw
     if all(isinstance(item, Rational) for item in raw.flat):
-        return np.array([Fraction(item) for item in raw.flat], dtype=object).reshape(raw.shape)
+        exact = [Fraction(int(item.numerator), int(item.denominator)) for item in raw.flat]
+        return np.array(exact, dtype=object).reshape(raw.shape)
     return raw.astype(np.float64)
 
 
