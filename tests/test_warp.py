@@ -284,10 +284,10 @@ def test_ids_outside_the_vocabulary_are_refused():
 
 
 def test_a_back_end_that_breaks_the_contract_is_named():
+    short = Toy(None, 3)
+    short.logits = lambda text, draft: [np.zeros(3, np.float32)]
     with pytest.raises(BackendError, match="toy gave 1 rows for a draft of 2"):
-        backend = Toy(None, 3)
-        backend.logits = lambda text, draft: [np.zeros(3, np.float32)]
-        Warped(backend, Warp()).rows((0,), chain(1, 2))
+        Warped(short, Warp()).rows((0,), chain(1, 2))
     with pytest.raises(BackendError, match=r"after the text has shape \(4,\)"):
         Warped(Toy(lambda _: np.zeros(4, np.float32), 3), Warp()).rows((0,), Draft.empty())[0]
 
