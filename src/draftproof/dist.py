@@ -268,7 +268,12 @@ def keeps(u: float, p: Any, q: Any) -> bool:
     """
     if p <= 0:
         return False
-    return bool(p >= q or u * float(q) < float(p))
+    return bool(p >= q or u * _wide(q) < _wide(p))
+
+
+def _wide(value: Any) -> Any:
+    """Widen a number of any float type to float64; fractions stay as they are."""
+    return value if isinstance(value, Fraction) else float(value)
 
 
 def quantile(weights: Row, u: float) -> int:
