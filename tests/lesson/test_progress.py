@@ -119,6 +119,14 @@ def test_import_refuses_other_files_and_changes_nothing(store, document):
     assert store.load().data == DONE
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_the_page_could_not_read_back_is_refused(store, value):
+    store.save(0, DONE)
+    with pytest.raises(InvalidInput, match="JSON cannot carry"):
+        store.save(1, DONE | {"x": value})
+    assert store.load().data == DONE
+
+
 def test_the_file_on_disk_is_plain_json(store):
     store.save(0, {"note": "½"})
     assert json.loads(store.file.read_text(encoding="utf-8")) == {"rev": 1, "data": {"note": "½"}}

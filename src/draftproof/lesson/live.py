@@ -296,3 +296,10 @@ def _whole(body: Mapping[str, Any], name: str, default: int, low: int, high: int
             f"{name} is {value!r:.40}; it must be a whole number from {low} to {high}."
         )
     return value
+
+
+def default_model() -> Live:
+    """Give the default model, opened when first needed; without it only `status` answers."""
+    from draftproof.lesson.real import missing, open_default
+
+    return Live(open_default, missing)

@@ -201,11 +201,17 @@ def _read(file: Path) -> tuple[int, Data]:
 
 def _write(file: Path, rev: int, data: Data) -> None:
     """Replace `file` in one step: a crash leaves the old file or the new one, nothing between."""
+    try:
+        text = json.dumps({"rev": rev, "data": data}, allow_nan=False)
+    except ValueError:
+        raise InvalidInput(
+            "data holds a number that JSON cannot carry (NaN or infinity)."
+        ) from None
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, beside = tempfile.mkstemp(dir=file.parent, prefix=".progress-", suffix=".tmp")
     try:
         with open(handle, "w", encoding="utf-8") as out:
-            json.dump({"rev": rev, "data": data}, out, ensure_ascii=False, indent=1)
+            out.write(text)
             out.flush()
             os.fsync(out.fileno())
         os.replace(beside, file)

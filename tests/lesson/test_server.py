@@ -1,0 +1,419 @@
+"""The lesson server over HTTP: pages, files, progress, measuring, decoding, and its start."""
+
+import importlib.util
+import json
+import os
+import socket
+import stat
+import threading
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+from starlette.testclient import TestClient
+
+from draftproof.errors import InvalidInput, MissingExtra
+from draftproof.lesson import server
+from draftproof.lesson.assets import Assets
+from draftproof.lesson.live import Live
+from draftproof.lesson.progress import ProgressStore
+from draftproof.lesson.security import Door
+from draftproof.trace import replay
+
+_spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
+toy = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(toy)
+
+PORT = 8765
+HOME = f"http://127.0.0.1:{PORT}"
+OURS = {"Origin": HOME, "Sec-Fetch-Site": "same-origin"}
+BUILT = {
+    "main-1.js": b"main",
+    "worker-2.js": b"worker",
+    "py-3/pyodide.mjs": b"module",
+    "py-3/python.wasm": b"\0asm",
+    "THIRD_PARTY_LICENSES": b"licences",
+}
+
+
+@pytest.fixture
+def assets(tmp_path):
+    root = tmp_path / "static"
+    for name, data in BUILT.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    (tmp_path / "secret.js").write_bytes(b"secret")
+    files = {"main.js": "main-1.js", "worker.js": "worker-2.js", "pyodide": "py-3"}
+    (root / "manifest.json").write_text(json.dumps({"files": files}), encoding="utf-8")
+    (root / "maths.json").write_text("{}", encoding="utf-8")
+    return Assets.read(root)
+
+
+@pytest.fixture
+def model():
+    return toy.ToyModel()
+
+
+@pytest.fixture
+def site(assets, tmp_path, model):
+    return server.Site(assets, ProgressStore(tmp_path / "data"), Live(lambda: model, lambda: None))
+
+
+@pytest.fixture
+def page(site):
+    """A page of this server: it has the token and states its origin."""
+    door = Door(PORT)
+    client = TestClient(site.app(door), base_url=HOME, headers=OURS)
+    client.cookies.set(door.cookie, door.token)
+    return client
+
+
+# ------------------------------------------------------------------------------------ pages
+
+
+def test_the_chapter_links_to_the_lessons(page):
+    answer = page.get("/")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert 'href="/lesson/3"' in answer.text
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("name", ["3", "rejection-correction"])
+def test_a_lesson_answers_to_its_number_and_its_id(page, name):
+    assert "<h1>Rejection correction</h1>" in page.get(f"/lesson/{name}").text
+
+
+@pytest.mark.parametrize("name", ["99", "x" * 3000, "<script>", "..%2f..%2fetc%2fpasswd"])
+def test_an_unknown_lesson_is_a_404_in_json(page, name):
+    answer = page.get(f"/lesson/{name}")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_each_page_has_a_fresh_nonce_in_policy_and_page(page):
+    nonces = set()
+    for _ in range(2):
+        answer = page.get("/lesson/3")
+        policy = answer.headers["content-security-policy"]
+        nonce = policy.split("'nonce-")[1].split("'")[0]
+        assert nonce in answer.text
+        nonces.add(nonce)
+    assert len(nonces) == 2
+
+
+# ------------------------------------------------------------------------------------ files
+
+
+@pytest.mark.parametrize(
+    ("name", "mime"),
+    [
+        ("main-1.js", "text/javascript; charset=utf-8"),
+        ("py-3/pyodide.mjs", "text/javascript; charset=utf-8"),
+        ("py-3/python.wasm", "application/wasm"),
+    ],
+)
+def test_built_files_have_their_type_and_may_be_kept(page, name, mime):
+    answer = page.get(f"/static/{name}")
+    assert (answer.content, answer.headers["content-type"]) == (BUILT[name], mime)
+    assert answer.headers["cache-control"] == server.IMMUTABLE
+    assert answer.headers["cross-origin-embedder-policy"] == "require-corp"
+
+
+def test_only_the_worker_gets_the_policy_that_lets_it_run_python(page):
+    policy = page.get("/static/worker-2.js").headers["content-security-policy"]
+    assert f"connect-src {HOME}/static/py-3/" in policy
+    assert f"script-src {HOME}/static/worker-2.js {HOME}/static/py-3/ 'wasm-unsafe-eval'" in policy
+    assert "wasm" not in page.get("/static/main-1.js").headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "py-3",
+        "py-3/",
+        "../secret.js",
+        "%2e%2e/secret.js",
+        "..%2fsecret.js",
+        "py-3/..%2f..%2f..%2fsecret.js",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "C:%5cwindows",
+        "main-1.js%00",
+        "main-1.js/",
+        "MAIN-1.JS",
+    ],
+)
+def test_no_path_leads_outside_the_built_files_and_nothing_is_listed(page, path):
+    answer = page.get(f"/static/{path}")
+    assert answer.status_code == 404
+    assert b"secret" not in answer.content
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/", "/api/execute", "/static", "/lesson/"])
+def test_there_is_nothing_else(page, path):
+    assert page.get(path, follow_redirects=False).status_code in (404, 307)
+
+
+def test_no_route_takes_code(site):
+    """Every body field that any route reads is listed here; none holds a program to run."""
+    posts = {"/api/undo", "/api/export", "/api/import", "/api/measure", "/api/measure-live"}
+    app = site.app(Door(PORT)).app
+    found = {route.path for route in app.routes if "POST" in (route.methods or ())}
+    assert found == posts | {"/api/run"}
+
+
+# --------------------------------------------------------------------------------- progress
+
+
+def test_progress_is_saved_by_revision_and_a_second_tab_is_told(page):
+    assert page.get("/api/progress").json() == {"rev": 0, "data": {}, "undo": False}
+    assert page.put("/api/progress", json={"rev": 0, "data": {"a": 1}}).json()["rev"] == 1
+    stale = page.put("/api/progress", json={"rev": 0, "data": {}})
+    assert stale.status_code == 409
+    assert (stale.json()["rev"], stale.json()["data"]) == (1, {"a": 1})
+
+
+def test_two_tabs_at_once_cannot_both_save_one_revision(page):
+    statuses = []
+
+    def tab(name):
+        answer = page.put("/api/progress", json={"rev": 0, "data": {name: 1}})
+        statuses.append(answer.status_code)
+
+    tabs = [threading.Thread(target=tab, args=(str(n),)) for n in range(8)]
+    for one in tabs:
+        one.start()
+    for one in tabs:
+        one.join()
+    assert sorted(statuses) == [200] + [409] * 7
+
+
+def test_a_reset_is_undone(page):
+    page.put("/api/progress", json={"rev": 0, "data": {"a": 1}})
+    assert page.put("/api/progress", json={"rev": 1, "data": {}}).json() == {"rev": 2, "undo": True}
+    assert page.post("/api/undo", json={}).json()["data"] == {"a": 1}
+
+
+def test_export_then_import_brings_everything_back(page, site, tmp_path):
+    data = {"v": 1, "lessons": {"rejection-correction": {"steps": {"predict": {"choice": "yes"}}}}}
+    page.put("/api/progress", json={"rev": 0, "data": data})
+    exported = page.post("/api/export", json={"format": "json"})
+    site.store = ProgressStore(tmp_path / "another")
+    assert page.post("/api/import", json=exported.json()).json()["data"] == data
+
+
+def test_the_report_names_the_lesson_and_quotes_the_answer(page):
+    steps = {"predict": {"choice": "yes"}, "code": {"draft": "import numpy as np\n```"}}
+    data = {"v": 1, "lessons": {"rejection-correction": {"steps": steps}}}
+    page.put("/api/progress", json={"rev": 0, "data": data})
+    answer = page.post("/api/export", json={"format": "markdown"})
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert "## Lesson 3: Rejection correction" in answer.text
+    assert "Answered: **Yes" in answer.text
+    assert "````python\nimport numpy as np\n```\n````" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/progress", b""),
+        ("/api/progress", b"{"),
+        ("/api/progress", b"[]"),
+        ("/api/progress", b"[" * 100_000),
+        ("/api/progress", b'{"rev": 0}'),
+        ("/api/progress", b'{"rev": "0", "data": {}}'),
+        ("/api/progress", b'{"rev": true, "data": {}}'),
+        ("/api/progress", b'{"rev": 0, "data": []}'),
+        ("/api/progress", b'{"rev": 0, "data": {"a": NaN}}'),
+        ("/api/progress", b'{"rev": 0, "data": {"a": 1e999}}'),
+        ("/api/progress", b"\xff\xfe"),
+        ("/api/import", b'{"data": {}}'),
+        ("/api/export", b'{"format": "pdf"}'),
+        ("/api/export", b'{"format": "../../x"}'),
+        ("/api/undo", b"{}"),
+        ("/api/measure", b'{"p": ["1/2"]}'),
+        ("/api/measure", b'{"p": ["1/2","1/2"], "q": ["1","0","0"], "trials": 10, "seed": 1}'),
+        ("/api/measure", b'{"p": ["1e99999999"], "q": ["1"], "trials": 10, "seed": 1}'),
+        ("/api/run", b"{}"),
+        ("/api/measure-live", b'{"prompt": "x", "rounds": 0}'),
+    ],
+)
+def test_a_senseless_body_is_a_400_with_one_sentence(page, path, body):
+    method = "PUT" if path == "/api/progress" else "POST"
+    headers = {"Content-Type": "application/json"}
+    answer = page.request(method, path, content=body, headers=headers)
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["error"]
+    assert page.get("/api/progress").json()["rev"] == 0
+
+
+def test_text_that_is_not_quite_unicode_is_kept(page):
+    body = rb'{"rev": 0, "data": {"draft": "\ud800"}}'
+    headers = {"Content-Type": "application/json"}
+    assert page.put("/api/progress", content=body, headers=headers).status_code == 200
+    assert page.get("/api/progress").status_code == 200
+    assert page.post("/api/export", json={"format": "markdown"}).status_code == 200
+
+
+# ---------------------------------------------------------------------- measuring, decoding
+
+
+def test_measure_gives_the_laws_as_fractions(page):
+    body = {"p": ["1/2", "3/10", "1/5"], "q": ["1/4", "1/2", "1/4"], "trials": 20_000, "seed": 3}
+    methods = page.post("/api/measure", json=body).json()["methods"]
+    assert methods["exact"]["law"] == ["1/2", "3/10", "1/5"]
+    assert methods["naive"]["law"] == ["3/8", "3/8", "1/4"]
+    assert [methods[name]["verdict"] for name in ("exact", "naive")] == ["consistent", "refuted"]
+
+
+def test_run_streams_a_trace_that_replays(page):
+    answer = page.post("/api/run", json={"prompt": "hello", "k": 2, "max_tokens": 12, "seed": 1})
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    records = [json.loads(line) for line in answer.text.splitlines()]
+    assert [records[0]["type"], records[-1]["type"]] == ["header", "end"]
+    assert replay(records) == []
+
+
+def test_the_model_is_free_again_after_a_run(page):
+    for _ in range(2):
+        assert page.post("/api/run", json={"prompt": "a"}).status_code == 200
+    assert page.post("/api/measure-live", json={"prompt": "a"}).status_code == 200
+
+
+def test_while_one_decodes_another_is_told_to_wait(page, site):
+    running = site.live.run({"prompt": "a"})
+    assert page.post("/api/run", json={"prompt": "a"}).status_code == 409
+    running.close()
+    assert page.post("/api/run", json={"prompt": "a"}).status_code == 200
+
+
+def test_without_the_model_the_page_is_told_what_to_type(page, site):
+    def missing():
+        raise MissingExtra("type: draftproof setup")
+
+    site.live = Live(missing, lambda: "draftproof setup")
+    assert page.get("/api/status").json()["model"] == {
+        "available": False,
+        "how": "draftproof setup",
+    }
+    for path in ("/api/run", "/api/measure-live"):
+        answer = page.post(path, json={"prompt": "a"})
+        assert answer.status_code == 503
+        assert "draftproof setup" in answer.json()["error"]
+
+
+def test_a_failure_in_the_middle_of_a_run_is_the_last_record(page, site, model, monkeypatch):
+    def fails(text, draft):
+        raise server.BackendError("the model stopped")
+
+    monkeypatch.setattr(model.table, "rows", fails)
+    answer = page.post("/api/run", json={"prompt": "a"})
+    last = json.loads(answer.text.splitlines()[-1])
+    assert last == {"type": "error", "error": "the model stopped"}
+    monkeypatch.undo()
+    assert page.post("/api/run", json={"prompt": "a"}).status_code == 200
+
+
+# ------------------------------------------------------------------------------ real sockets
+
+
+@pytest.fixture
+def serving(site):
+    """The real server in a thread: its address and its door's token."""
+    said = []
+    listening = server.listen(0)
+    started = server.uvicorn.Server
+    servers = []
+
+    class Stoppable(started):
+        def __init__(self, config):
+            super().__init__(config)
+            servers.append(self)
+
+        def capture_signals(self):
+            return server.contextlib.nullcontext()
+
+    server.uvicorn.Server = Stoppable
+    thread = threading.Thread(
+        target=server.serve,
+        args=(site, listening, "/lesson/3", said.append),
+        kwargs={"browser": False},
+    )
+    thread.start()
+    while not said or not servers:
+        time.sleep(0.01)
+    server.uvicorn.Server = started
+    yield said[0].split()[4]
+    servers[0].should_exit = True
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_reader_who_leaves_stops_the_decoding(serving, site, model):
+    model.table.seconds = 0.02
+    home = serving.split("/lesson")[0]
+    with httpx2.Client(base_url=home, headers={"Origin": home}) as client:
+        assert client.get(serving).status_code == 303
+        ask = {"prompt": "a", "k": 0, "max_tokens": 200}
+        with client.stream("POST", "/api/run", json=ask) as answer:
+            next(answer.iter_lines())
+        deadline = time.monotonic() + 5
+        while client.post("/api/run", json=ask | {"max_tokens": 1}).status_code == 409:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    assert model.table.passes < 100
+
+
+def test_an_address_with_dots_reaches_no_file(serving):
+    """Sent raw, since clients tidy such paths up before sending."""
+    port = int(serving.split(":")[2].split("/")[0])
+    for path in ("/static/../secret.js", "/static/../../../etc/passwd", "//evil.example/"):
+        with socket.create_connection(("127.0.0.1", port)) as raw:
+            raw.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+            assert raw.recv(1000).startswith(b"HTTP/1.1 404")
+
+
+def test_it_listens_on_the_loopback_address_only():
+    with server.listen(0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"
+
+
+def test_the_default_port_or_the_next_free_one(monkeypatch):
+    with server.listen(0) as first:
+        monkeypatch.setattr(server, "PORT", first.getsockname()[1])
+        with server.listen(None) as second:
+            assert server.PORT < second.getsockname()[1] < server.PORT + server.PORTS_TRIED
+
+
+def test_a_busy_port_that_was_asked_for_is_one_sentence():
+    with server.listen(0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(InvalidInput, match=rf"port {port} cannot be opened.*--port"):
+            server.listen(port)
+
+
+def test_when_every_port_is_taken_it_says_so(monkeypatch):
+    with server.listen(0) as first:
+        monkeypatch.setattr(server, "PORT", first.getsockname()[1])
+        monkeypatch.setattr(server, "PORTS_TRIED", 1)
+        with pytest.raises(InvalidInput, match=r"all in use.*--port 0"):
+            server.listen(None)
+
+
+def test_the_browser_is_opened_through_a_file_only_this_user_can_read(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(server.webbrowser, "open", opened.append)
+    with server._opened("http://127.0.0.1:1/?token=a&b", tmp_path):
+        (file,) = tmp_path.iterdir()
+        if os.name == "posix":
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert "url=http://127.0.0.1:1/?token=a&amp;b" in file.read_text(encoding="utf-8")
+        deadline = time.monotonic() + 5
+        while not opened and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert opened == [file.as_uri()]
+        assert "token" not in opened[0]
+    assert list(tmp_path.iterdir()) == []
