@@ -243,7 +243,7 @@ class NGram:
         tokens: list[int] = []
         rows: list[Row] = []
         for node in range(k):
-            known = self._law((*text, *tokens))
+            known = self._law(text, tokens)
             if known is None:
                 break
             ids, law = known
@@ -256,15 +256,15 @@ class NGram:
                 break
         return Draft.chain(tokens, rows)
 
-    def _law(self, text: Text) -> tuple[Ids, Row] | None:
-        """Give the ids the model thinks possible after `text`, ascending, with their law."""
-        ids, shares = self._mixture(text)
+    def _law(self, text: Text, drafted: Sequence[int]) -> tuple[Ids, Row] | None:
+        """Give the ids the model thinks possible next, ascending, with their law."""
+        ids, shares = self._mixture((*text[1 - ORDERS[0] :], *drafted))
         if ids.size == 0:
             return None
         logits = np.log(shares)
         if self.grams is not None:
             logits *= self.grams.temperature
-        past = text if self.warp.looks_back else ()
+        past = (*text, *drafted) if self.warp.looks_back else ()
         try:
             return self.warp.row_on(ids, logits, past, prompt=self.prompt, name="the n-gram row")
         except NotADistribution:
@@ -317,6 +317,8 @@ def _summed(ids: list[Ids], shares: list[Counts]) -> tuple[Ids, Counts]:
     """Add up the shares of equal ids; ids ascending."""
     if not ids:
         return np.zeros(0, dtype=np.intp), np.zeros(0)
-    unique, where = np.unique(np.concatenate(ids), return_inverse=True)
-    total = np.bincount(where, weights=np.concatenate(shares))
-    return unique, total.astype(np.float64, copy=False)
+    every = np.concatenate(ids)
+    order = every.argsort(kind="stable")
+    every = every[order]
+    first = np.flatnonzero(np.diff(every, prepend=-1))
+    return every[first], np.add.reduceat(np.concatenate(shares)[order], first)
