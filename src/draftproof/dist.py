@@ -206,7 +206,7 @@ def residual(p: RowLike, q: RowLike) -> Row:
     target, draft = check_pair(p, q)
     under = excess(target, draft)
     mass = under.sum()
-    return target.copy() if mass == 0 else under / mass
+    return np.asarray(np.minimum(target, 1) if mass == 0 else under / mass)
 
 
 def rejection_probability(p: RowLike, q: RowLike) -> Any:
