@@ -233,8 +233,8 @@ def replay(records: Iterable[dict[str, Any]]) -> list[str]:
     ['round 0, draft token 0: coin 0.9 times q 0.5 is not below p 0.2, yet it was kept.']
     """
     conflicts = []
-    for record in records:
-        for node, drafted in enumerate(record.get("draft", ())):
+    for record in (record for record in records if record["type"] == "round"):
+        for node, drafted in enumerate(record["draft"]):
             if drafted["verdict"] == "untested" or drafted["coin"] is None:
                 continue
             kept = keeps(drafted["coin"], drafted["p"], drafted["q"])
