@@ -53,6 +53,15 @@ class Chance(Protocol):
         """Choose an index in proportion to its weight; never one of weight 0."""
         ...
 
+    def race(self, weights: Row) -> int:
+        """Choose an index in proportion to its weight, from noise that belongs to this key.
+
+        Index v arrives at time ``e_v / weights[v]``, where e_v ~ Exp(1) is fixed by the key, and
+        the first to arrive is chosen. Two races at one key share their noise: equal weights give
+        equal winners, and close weights mostly do (`shared_race` has the joint law).
+        """
+        ...
+
 
 class Dice:
     """Luck from a seed.
@@ -133,6 +142,68 @@ class Dice:
         """Choose an index in proportion to its weight by inverse transform."""
         return quantile(weights, self.uniform())
 
+    def race(self, weights: Row) -> int:
+        """Choose the index with the least ``noise / weight``; the noise belongs to the key."""
+        require_mass(weights)
+        noise = self.at("race").generator().standard_exponential(len(weights))
+        speeds = weights.astype(np.float64)
+        arrivals = np.full(len(weights), np.inf)
+        np.divide(noise, speeds, out=arrivals, where=speeds > 0)
+        return int(arrivals.argmin())
+
+
+def require_mass(weights: Row) -> Any:
+    """Give the sum of the weights; refuse weights from which nothing can be drawn."""
+    total = weights.sum()
+    if not 0 < total < float("inf"):
+        raise NotADistribution(
+            f"the weights to draw from sum to {total}; they need a positive, finite sum."
+        )
+    return total
+
+
+def shared_race(first: Row, second: Row) -> list[list[Any]]:
+    """Joint law of the winners of two races on one noise field: ``law[x][y]``.
+
+    With q = `first`, p = `second`, ``M(t) = sum_v max(q_v, t p_v)`` and ``r_v = q_v / p_v``::
+
+        P(x, x) = q_x / M(r_x)
+        P(x, y) = q_x p_y * integral of dt / M(t)^2 from r_y to r_x      (0 when r_y >= r_x)
+
+    Proof: put ``a = e_x / q_x`` and ``b = e_y / p_y`` for the two winning times. Token v loses
+    both races iff ``e_v > max(a q_v, b p_v)``; integrating over a at a fixed ratio ``t = b / a``
+    leaves ``1 / M(t)^2``. M is piecewise linear with corners at the r_v, and between two
+    neighbouring corners the integral is ``(t' - t) / (M(t) M(t'))``, so everything is rational.
+    The diagonal is the coupling of Daliri, Musco and Suresh 2024 (arXiv 2408.07978, section 3).
+
+    Examples
+    --------
+    >>> half = np.array([Fraction(1, 2), Fraction(1, 2)])
+    >>> sure = np.array([Fraction(0), Fraction(1)])
+    >>> shared_race(half, sure)[0]
+    [0, Fraction(1, 2)]
+    """
+    corners = sorted({q / p for q, p in zip(first, second, strict=True) if p > 0})
+    level = [sum(np.maximum(first, t * second)) for t in corners]
+    upto = [0]
+    for at in range(1, len(corners)):
+        step = (corners[at] - corners[at - 1]) / (level[at] * level[at - 1])
+        upto.append(upto[-1] + step)
+    beyond = upto[-1] + 1 / (level[-1] * sum(second))
+    place = {t: at for at, t in enumerate(corners)}
+
+    def joint(x: int, y: int) -> Any:
+        if not (first[x] > 0 and second[y] > 0):
+            return 0
+        if x == y:
+            return first[x] / level[place[first[x] / second[x]]]
+        end = upto[place[first[x] / second[x]]] if second[x] > 0 else beyond
+        begin = upto[place[first[y] / second[y]]]
+        return first[x] * second[y] * max(end - begin, 0)
+
+    tokens = range(len(first))
+    return [[joint(x, y) for y in tokens] for x in tokens]
+
 
 class Branch:
     """One way the luck can fall: a script of choices, and the probability of following it."""
@@ -142,6 +213,7 @@ class Branch:
         self.sizes: list[int] = []
         self.weight: Any = Fraction(1)
         self.used: set[Key] = set()
+        self.races: dict[Key, tuple[Row, int]] = {}
 
     def choose(self, options: list[tuple[T, Any]]) -> T:
         """Follow the script, or take the first option where it ends."""
@@ -196,10 +268,35 @@ class BranchLuck:
     def pick(self, weights: Row) -> int:
         """Branch over every index of positive weight."""
         self._consume()
-        total = sum(weights)
-        if not total > 0:
-            raise NotADistribution(f"the weights to draw from sum to {total}; it must be positive.")
+        total = require_mass(weights)
         return self._branch.choose([(at, weight / total) for at, weight in enumerate(weights)])
+
+    def race(self, weights: Row) -> int:
+        """Branch over the winners; the second race at a key is conditioned on the first.
+
+        A third race on one noise field is refused: its joint law with the other two is not
+        written down here, and independence would be a lie.
+        """
+        total = require_mass(weights)
+        if self._key not in self._branch.races:
+            winner = self._branch.choose([(at, w / total) for at, w in enumerate(weights)])
+            self._branch.races[self._key] = (weights, winner)
+            return winner
+        if ("race", self._key) in self._branch.used:
+            raise LuckReused(
+                f"three races share the noise of {self._key}, and only two can; give the third "
+                f"choice its own key with chance.at(purpose, index)."
+            )
+        self._branch.used.add(("race", self._key))
+        first, winner = self._branch.races[self._key]
+        if len(first) != len(weights):
+            raise InvalidInput(
+                f"two races on one noise field run over {len(first)} and {len(weights)} tokens; "
+                f"they must be over the same tokens."
+            )
+        joint = shared_race(first, weights)[winner]
+        share = first[winner] / sum(first)
+        return self._branch.choose([(at, weight / share) for at, weight in enumerate(joint)])
 
 
 def outcomes(play: Callable[[Chance], T]) -> Iterator[tuple[T, Any]]:

@@ -133,7 +133,9 @@ class Trial:
     """One look at one drafted token.
 
     `p` and `q` are the numbers whose ratio was the probability of keeping it. The coin itself
-    belongs to the luck: `draftproof.trace.Witness` records it by its key.
+    belongs to the luck: `draftproof.trace.Witness` records it by its key. Where no coin decided
+    (the target's own draw did, or a threshold), `coin` is False and `p` and `q` are only what the
+    two rows say of the token.
     """
 
     node: int
@@ -141,6 +143,7 @@ class Trial:
     p: Any
     q: Any
     kept: bool
+    coin: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +189,21 @@ Verify: TypeAlias = Callable[[Chance, Draft, Sequence[Row]], Verdict]
 class Rule:
     """How a draft is judged, and what that promises.
 
-    `source` names the paper and section the rule comes from; `shape` says which drafts it takes:
-    ``"chain"``, ``"siblings"`` (several drafts for one position) or ``"tree"``.
+    Parameters
+    ----------
+    name, guarantee, verify
+        What it is called, what it promises, and the function that judges.
+    source
+        The paper and section the rule comes from.
+    shape
+        Which drafts it takes: ``"chain"``, ``"siblings"`` (several drafts for one position, each
+        going on as a chain), ``"paths"`` (several whole chains, judged as blocks) or ``"tree"``.
+    scheme
+        How the children of one node must have been drawn for the promise to hold: ``"any"`` (each
+        from the row it carries, or chosen without luck), ``"iid"``, ``"without-replacement"``,
+        ``"greedy-draft"``, ``"deterministic"``, or ``"coupled"`` (with the target's own noise).
+    one_hot
+        True for a rule that takes only target rows of temperature 0.
     """
 
     name: str
@@ -195,6 +211,8 @@ class Rule:
     verify: Verify
     source: str
     shape: str = "chain"
+    scheme: str = "any"
+    one_hot: bool = False
 
 
 class Predictor(Protocol):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from draftproof.contracts import Rule
 from draftproof.errors import InvalidInput
-from draftproof.rules.chain import TOKEN_WISE
+from draftproof.rules.chain import CHAIN_RULES
 
-RULES: dict[str, Rule] = {rule.name: rule for rule in (TOKEN_WISE,)}
+RULES: dict[str, Rule] = {rule.name: rule for rule in CHAIN_RULES}
 
 
 def find_rule(name: str) -> Rule:
