@@ -3,8 +3,10 @@
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from draftproof.dist import naive_distribution, residual
 from draftproof.errors import ContextFull, InvalidInput, MissingExtra
 from draftproof.lesson.live import Busy, Live
 from draftproof.trace import replay
@@ -13,7 +15,7 @@ _spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("
 toy = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(toy)
 
-ASK = {"prompt": "hello", "k": 3, "seed": 7, "max_tokens": 20, "temperature": 1}
+ASK = {"prompt": "hello hello", "k": 3, "seed": 7, "max_tokens": 30, "temperature": 1}
 
 
 @pytest.fixture
@@ -26,8 +28,9 @@ def test_the_records_are_a_trace_that_replays(live):
     records = list(live.run(ASK))
     assert [records[0]["type"], records[-1]["type"]] == ["header", "end"]
     assert replay(records) == []
-    emitted = [token for one in records for token in one.get("emitted", ()) if "text" in token]
-    assert len(emitted) == 20
+    emitted = [token for one in records[1:-1] for token in one["emitted"]]
+    assert len(emitted) == 30
+    assert records[0]["prompt"] == "hello hello"
     assert records[-1]["text"] == "".join(token["text"] for token in emitted)
     assert {token["source"] for token in emitted} >= {"draft", "residual", "bonus"}
 
@@ -109,11 +112,12 @@ def test_out_of_bounds_is_one_sentence_naming_the_field(live, field, value):
 
 
 def test_without_a_model_the_status_says_what_to_type():
-    def missing():
+    def nothing():
         raise MissingExtra("type: get-model")
 
-    live = Live(missing, lambda: "get-model")
-    assert live.status() == {"available": False, "how": "get-model"}
+    live = Live(nothing, lambda: "type: get-model")
+    assert not live.status()["available"]
+    assert live.status()["how"] == "type: get-model"
     for _ in range(2):
         with pytest.raises(MissingExtra, match="get-model"):
             live.run(ASK)
@@ -135,38 +139,35 @@ def test_a_model_that_arrives_later_is_found_without_a_restart():
     live.run(ASK).close()
 
 
-def test_measure_shows_the_shortcut_at_a_prompt(live):
-    found = live.measure(ASK | {"rounds": 20_000})
-    assert found["tokens"] == ["a", "b", "c"]
-    assert found["p"] == pytest.approx([0.5, 0.3, 0.2])
-    assert found["residual"] == pytest.approx([1, 0, 0])
-    assert found["methods"]["exact"]["verdict"] == "consistent"
-    assert found["methods"]["naive"]["verdict"] == "refuted"
-    assert found["methods"]["naive"]["law"] == pytest.approx([3 / 8, 3 / 8, 1 / 4])
+def test_measure_compares_both_methods_with_their_laws_at_the_prompt(live):
+    found = live.measure(ASK | {"rounds": 200_000})
+    order = np.array([ord(name) - ord("a") for name in found["tokens"]])
+    assert found["p"] == pytest.approx(toy.P[order], abs=1e-6)
+    laws = {name: found["methods"][name]["law"] for name in ("exact", "naive")}
+    assert laws["exact"] == pytest.approx(found["p"])
+    assert laws["naive"] == pytest.approx(naive_distribution(found["p"], found["q"]))
+    assert found["residual"] == pytest.approx(residual(found["p"], found["q"]))
+    verdicts = [found["methods"][name]["verdict"] for name in ("exact", "naive")]
+    assert verdicts == ["consistent", "refuted"]
 
 
-def test_measure_computes_the_rows_once(live):
+def test_measure_computes_the_rows_once():
     model = toy.ToyModel()
     Live(lambda: model, lambda: None).measure(ASK | {"rounds": 20_000})
-    assert model.table.passes == 1
+    assert model.backend.passes == 1
 
 
 def test_measure_needs_a_draft(live):
     with pytest.raises(InvalidInput, match="proposes nothing"):
-        live.measure(ASK | {"proposer": "silent"})
+        live.measure(ASK | {"prompt": "ab", "proposer": "prompt-lookup"})
     live.run(ASK).close()
 
 
-def test_measure_puts_what_is_not_listed_together(live):
-    wide = toy.np.full(20, 0.05)
-    model = toy.ToyModel()
-    model.table = toy.Table(wide)
-    model.spell = str
-    toy_q, toy.Q = toy.Q, wide
-    try:
-        found = Live(lambda: model, lambda: None).measure(ASK | {"rounds": 100})
-    finally:
-        toy.Q = toy_q
-    assert found["tokens"] == [*"01234567", "all other tokens"]
-    assert found["p"][-1] == pytest.approx(12 * 0.05)
+def test_measure_puts_what_is_not_listed_together():
+    model = toy.ToyModel(np.full(20, 0.05))
+    found = Live(lambda: model, lambda: None).measure(ASK | {"rounds": 100})
+    assert len(found["tokens"]) == 9
+    assert found["tokens"][-1] == "all others"
+    for name in ("p", "q", "residual"):
+        assert sum(found[name]) == pytest.approx(1)
     assert sum(found["methods"]["exact"]["counts"]) == 100

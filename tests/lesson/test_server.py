@@ -295,10 +295,8 @@ def test_without_the_model_the_page_is_told_what_to_type(page, site):
         raise MissingExtra("type: draftproof setup")
 
     site.live = Live(missing, lambda: "draftproof setup")
-    assert page.get("/api/status").json()["model"] == {
-        "available": False,
-        "how": "draftproof setup",
-    }
+    model = page.get("/api/status").json()["model"]
+    assert (model["available"], model["how"]) == (False, "draftproof setup")
     for path in ("/api/run", "/api/measure-live"):
         answer = page.post(path, json={"prompt": "a"})
         assert answer.status_code == 503
@@ -309,7 +307,7 @@ def test_a_failure_in_the_middle_of_a_run_is_the_last_record(page, site, model, 
     def fails(text, draft):
         raise server.BackendError("the model stopped")
 
-    monkeypatch.setattr(model.table, "rows", fails)
+    monkeypatch.setattr(model.backend, "logits", fails)
     answer = page.post("/api/run", json={"prompt": "a"})
     last = json.loads(answer.text.splitlines()[-1])
     assert last == {"type": "error", "error": "the model stopped"}
@@ -353,7 +351,7 @@ def serving(site):
 
 
 def test_a_reader_who_leaves_stops_the_decoding(serving, site, model):
-    model.table.seconds = 0.02
+    model.backend.seconds = 0.02
     home = serving.split("/lesson")[0]
     with httpx2.Client(base_url=home, headers={"Origin": home}) as client:
         assert client.get(serving).status_code == 303
@@ -364,7 +362,7 @@ def test_a_reader_who_leaves_stops_the_decoding(serving, site, model):
         while client.post("/api/run", json=ask | {"max_tokens": 1}).status_code == 409:
             assert time.monotonic() < deadline
             time.sleep(0.02)
-    assert model.table.passes < 100
+    assert model.backend.passes < 100
 
 
 def test_an_address_with_dots_reaches_no_file(serving):

@@ -4,59 +4,46 @@ import time
 
 import numpy as np
 
-from draftproof.backends.table import Table
-from draftproof.contracts import Draft
-
 P = np.array([0.5, 0.3, 0.2])
-Q = np.array([0.25, 0.5, 0.25])
 
 
-class ToyDraft:
-    name = "toy draft"
+class ToyBackend:
+    """Says the same whatever came before, counts its passes and takes its time over each."""
 
-    def propose(self, chance, text, k):
-        tokens = [chance.at("draft", node).pick(Q) for node in range(k)]
-        return Draft.chain(tokens, [Q] * k)
+    name = "toy"
+    context_limit = 500
 
-
-class Silent:
-    name = "silent"
-
-    def propose(self, chance, text, k):
-        return Draft.empty()
-
-
-class Slow(Table):
-    """Counts its passes and takes its time over each."""
-
-    def __init__(self, row, seconds):
-        super().__init__(row)
-        self.seconds = seconds
+    def __init__(self, row):
+        self.row = row
+        self.vocab_size = row.size
+        self.seconds = 0.0
         self.passes = 0
 
-    def rows(self, text, draft):
+    def logits(self, text, draft):
         time.sleep(self.seconds)
         self.passes += 1
-        return super().rows(text, draft)
+        return [np.log(self.row).astype(np.float32)] * (len(draft) + 1)
 
 
 class ToyModel:
-    name = "toy"
-    stop = frozenset()
-    context_limit = 500
+    engine = "bit-exact"
+    eos = frozenset()
 
-    def __init__(self, seconds=0.0):
-        self.table = Slow(P, seconds)
-        self.drafts = ("toy", "silent")
+    def __init__(self, row=P):
+        self.backend = ToyBackend(row)
+        self.pieces = [self.spell(token) for token in range(row.size)]
 
-    def encode(self, prompt):
-        return tuple(ord(letter) % 3 for letter in prompt)
+    def encode(self, prompt, *, chat):
+        return tuple(ord(letter) % self.backend.vocab_size for letter in prompt)
 
     def spell(self, token):
-        return "abc"[token]
+        return chr(ord("a") + token)
 
-    def target(self, temperature):
-        return self.table
+    def speller(self):
+        return self
 
-    def proposer(self, name, temperature, prompt):
-        return {"toy": ToyDraft(), "silent": Silent()}[name]
+    def push(self, token):
+        return self.spell(token)
+
+    def flush(self):
+        return ""
