@@ -1,0 +1,284 @@
+"""The verb `prove`: whether a verification rule is exact, by going through all of its luck."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+from rich.table import Table as Grid
+
+from draftproof.backends.table import Table
+from draftproof.battery import WORLDS, World, constant_world, instance
+from draftproof.cli import DOES_NOT_HOLD, DONE
+from draftproof.cli.reading import ROW, count, exact_row, read_json
+from draftproof.cli.screen import console_for
+from draftproof.contracts import Guarantee, Rule
+from draftproof.contracts import Text as Tokens
+from draftproof.dist import Row
+from draftproof.errors import DraftproofError, InvalidInput
+from draftproof.proof import Proof
+from draftproof.proof import prove as prove_rule
+from draftproof.rules import RULES, find_rule
+
+EVERYWHERE = "*"
+"""Key of the row that follows every text without a row of its own."""
+
+
+@click.command(
+    epilog="""\b
+    Examples:
+      draftproof prove --rule token-wise
+      draftproof prove --rule all --json
+      draftproof prove --rule token-wise --target-row 1/2,3/10,1/5 --draft-row 0.25,0.5,0.25
+      draftproof prove --rule my_rule.py:verify --rows rows.json
+
+    \b
+    A rows file is JSON; keys are texts of token ids, "" the empty one, "*" every other:
+      {"target": {"": ["1/2", "1/2"], "0": ["1/3", "2/3"], "*": [0.25, 0.75]},
+       "draft":  {"*": ["1/4", "3/4"]}}""",
+)
+@click.option(
+    "--rule",
+    "name",
+    metavar="NAME|all|path.py:name",
+    default="token-wise",
+    show_default=True,
+    help="A rule of ours, all of them, or a function or Rule of your own file, which is run.",
+)
+@click.option(
+    "--target-row",
+    type=ROW,
+    help="Target probabilities at every position.  [default: a battery of instances]",
+)
+@click.option("--draft-row", type=ROW, help="Draft probabilities at every position.")
+@click.option(
+    "--rows",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Rows that depend on the text before them, as JSON (below).  [default: none]",
+)
+@click.option(
+    "-k", "k", type=count(1), default="2", show_default=True, help="Tokens drafted per round."
+)
+@click.option(
+    "--drafts",
+    type=count(1),
+    default="2",
+    show_default=True,
+    help="Drafts per position, for rules that take several.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
+def prove(
+    name: str,
+    target_row: Row | None,
+    draft_row: Row | None,
+    rows: Path | None,
+    k: int,
+    drafts: int,
+    as_json: bool,
+) -> int:
+    """Say whether a verification rule keeps the guarantee it declares.
+
+    Every way the luck of a round can fall is visited with fractions, so the answer is equal or
+    not equal, without a tolerance; a rule that is not exact gets a counterexample. Exit code 0
+    when every rule keeps its guarantee (a lossy rule declares none), 1 otherwise.
+    """
+    worlds = _worlds(target_row, draft_row, rows)
+    rules = list(RULES.values()) if name == "all" else [load_rule(name)]
+    proofs = [_proof(rule, worlds, k) for rule in rules]
+    if as_json:
+        answers = [report(proof) for proof in proofs]
+        click.echo(json.dumps({"rules": answers} if name == "all" else answers[0]))
+    else:
+        _show(proofs)
+    return DONE if all(proof.kept for proof in proofs) else DOES_NOT_HOLD
+
+
+def _worlds(target_row: Row | None, draft_row: Row | None, file: Path | None) -> Sequence[World]:
+    if file is not None:
+        if target_row is not None or draft_row is not None:
+            raise InvalidInput("--rows and --target-row, --draft-row exclude each other; give one.")
+        return (_world_of(file),)
+    if target_row is None and draft_row is None:
+        return WORLDS
+    if target_row is None or draft_row is None:
+        missing = "--target-row" if target_row is None else "--draft-row"
+        raise InvalidInput(f"{missing} is missing; give both rows, or neither.")
+    if target_row.size != draft_row.size:
+        raise InvalidInput(
+            f"--target-row has {target_row.size} entries and --draft-row has {draft_row.size}; "
+            f"they must be over the same tokens."
+        )
+    return (constant_world(target_row, draft_row),)
+
+
+def _world_of(file: Path) -> World:
+    content = read_json(file, "--rows")
+    if not isinstance(content, dict) or set(content) != {"target", "draft"}:
+        raise InvalidInput(f'--rows {file}: must be an object with "target" and "draft" only.')
+    target, draft = (_read_table(content[side], f"{file}: {side}") for side in ("target", "draft"))
+    sizes = {row.size for side in (target, draft) for row in side.values()}
+    if len(sizes) != 1:
+        raise InvalidInput(
+            f"--rows {file}: rows have {sorted(sizes)} entries; all must be over the same tokens."
+        )
+    return World(
+        file.name, _as_table(target, f"{file}: target"), _as_table(draft, f"{file}: draft")
+    )
+
+
+def _read_table(side: Any, where: str) -> dict[str, Row]:
+    if not isinstance(side, dict) or not side:
+        raise InvalidInput(f"--rows {where}: must be an object from texts to rows, not empty.")
+    return {
+        " ".join(key.split()): _read_entry(row, f"{where}[{key!r}]") for key, row in side.items()
+    }
+
+
+def _read_entry(row: Any, where: str) -> Row:
+    if not isinstance(row, list) or any(isinstance(x, bool | list | dict) for x in row):
+        raise InvalidInput(f"--rows {where}: must be a list of numbers or fractions.")
+    return exact_row([str(entry) for entry in row], f"--rows {where}")
+
+
+def _as_table(rows: dict[str, Row], where: str) -> Table:
+    def find(text: Tokens) -> Row:
+        key = " ".join(map(str, text))
+        if key not in rows and EVERYWHERE not in rows:
+            raise InvalidInput(
+                f'--rows {where}: has no row after {key!r}; write one, or "*" for every other text.'
+            )
+        return rows[key if key in rows else EVERYWHERE]
+
+    return Table(find)
+
+
+def load_rule(name: str) -> Rule:
+    """Give a rule by its name, or from ``path.py:name``; the file is run.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such rule, file or object, or the file fails.
+    """
+    if name in RULES or not (name.partition(":")[0].endswith(".py")):
+        return find_rule(name)
+    path, _, attribute = name.partition(":")
+    if not attribute:
+        raise InvalidInput(f"--rule {name}: add the name of the function, like {path}:verify.")
+    module = _load_module(Path(path))
+    found = getattr(module, attribute, None)
+    if isinstance(found, Rule):
+        return found
+    if not callable(found):
+        raise InvalidInput(
+            f"--rule {name}: {path} has no function or Rule named {attribute!r}; name one it has."
+        )
+    return Rule(name=attribute, guarantee=Guarantee.EXACT, verify=found, source=path, shape="chain")
+
+
+def _load_module(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InvalidInput(f"--rule {path}: there is no such file; check the path.")
+    spec = importlib.util.spec_from_file_location("_rule_under_proof", path)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"--rule {path}: is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InvalidInput(f"--rule {path}: fails when it is run: {_blame(error, path)}") from error
+    return module
+
+
+def _blame(error: Exception, path: Path) -> str:
+    """Say what failed and on which line of the user's own file."""
+    own = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename) == path
+    ]
+    line = error.lineno if isinstance(error, SyntaxError) else own[-1] if own else None
+    where = f" (line {line})" if line else ""
+    return f"{type(error).__name__}: {error}{where}."
+
+
+def _proof(rule: Rule, worlds: Sequence[World], k: int) -> Proof:
+    try:
+        return prove_rule(rule, [instance(world, rule, k=k) for world in worlds])
+    except DraftproofError:
+        raise
+    except Exception as error:
+        if rule.name in RULES and RULES[rule.name] is rule:
+            raise
+        raise InvalidInput(
+            f"rule {rule.name!r} failed while it was proved: {_blame(error, Path(rule.source))}"
+        ) from error
+
+
+def report(proof: Proof) -> dict[str, Any]:
+    """Give the JSON object of a proof; exact values are strings of fractions."""
+    return {
+        "rule": proof.rule,
+        "guarantee": proof.guarantee.value,
+        "exact": proof.exact,
+        "branches": proof.branches,
+        "instances": proof.instances,
+        "law": [_fraction(value) for value in proof.law],
+        "gap": _fraction(proof.gap),
+        "total_variation": _fraction(proof.total_variation),
+        "acceptance": _fraction(proof.acceptance),
+        "expected_accepted": _fraction(proof.expected_accepted),
+        "optimal_acceptance": _fraction(proof.optimal_acceptance),
+        "counterexample": proof.counterexample,
+    }
+
+
+def _fraction(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _show(proofs: Sequence[Proof]) -> None:
+    console = console_for(sys.stdout)
+    console.print(proof_table(proofs), soft_wrap=False)
+    for proof in proofs:
+        if proof.counterexample:
+            console.print()
+            console.print(f"{proof.rule} is not exact. {proof.counterexample}")
+
+
+def proof_table(proofs: Sequence[Proof]) -> Grid:
+    """Give proofs as a table for people."""
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("rule", no_wrap=True)
+    grid.add_column("guarantee")
+    grid.add_column("exact")
+    for title in ("branches", "accepted", "kept per round", "optimum", "gap"):
+        grid.add_column(title, justify="right")
+    for proof in proofs:
+        grid.add_row(
+            proof.rule,
+            proof.guarantee.value,
+            "yes" if proof.exact else "NO",
+            str(proof.branches),
+            _short(proof.acceptance),
+            _short(proof.expected_accepted),
+            _short(proof.optimal_acceptance),
+            "0" if proof.gap == 0 else _short(proof.gap),
+            style="" if proof.kept else "bold red",
+        )
+    return grid
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "-"
+    return str(value) if len(str(value)) <= 9 else f"{float(value):.5f}"

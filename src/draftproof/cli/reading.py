@@ -1,0 +1,136 @@
+"""What several verbs read from the command line: probabilities, rows, times, counts, files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from draftproof.dist import Row, check_row
+from draftproof.errors import InvalidInput
+
+NUMBER = re.compile(r"\d{1,30}(\.\d{0,30})?([eE][+-]?\d{1,2})?|\.\d{1,30}([eE][+-]?\d{1,2})?")
+UNITS = {
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+}
+
+
+def read_number(text: str, name: str) -> Fraction:
+    """Read a decimal or a fraction as exactly the number that was written.
+
+    Examples
+    --------
+    >>> read_number("0.3", "p"), read_number("3/10", "p"), read_number("-1", "p")
+    (Fraction(3, 10), Fraction(3, 10), Fraction(-1, 1))
+    """
+    words = text.strip()
+    sign, body = (-1, words[1:]) if words.startswith("-") else (1, words)
+    parts = body.split("/")
+    if len(parts) > 2 or not all(NUMBER.fullmatch(part.strip()) for part in parts):
+        raise InvalidInput(f"{name} is {text!r:.60}; write a decimal (0.3) or a fraction (3/10).")
+    top, *bottom = (Fraction(part.strip()) for part in parts)
+    if bottom and bottom[0] == 0:
+        raise InvalidInput(f"{name} is {text!r:.60}, which divides by zero; write another number.")
+    return sign * top / (bottom[0] if bottom else 1)
+
+
+def read_row(text: str, name: str) -> Row:
+    """Read a row of probabilities, exactly: ``"1/2,3/10,1/5"`` or ``"0.5, 0.3, 0.2"``.
+
+    Examples
+    --------
+    >>> read_row("0.5,3/10,.2", "p").tolist()
+    [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
+    """
+    parts = [part for part in re.split(r"[,;\s]+", text.strip(" \t\n[]()")) if part]
+    return exact_row(parts, name)
+
+
+def exact_row(parts: list[str], name: str) -> Row:
+    """Give a row of fractions from the texts of its numbers; it must sum to exactly 1."""
+    values = [read_number(part, f"{name}[{at}]") for at, part in enumerate(parts)]
+    return check_row(np.array(values, dtype=object), name=name)
+
+
+def read_time(text: str, name: str) -> Fraction:
+    """Read a time in seconds from a number with a unit (s, ms, us, ns; none means seconds).
+
+    Examples
+    --------
+    >>> read_time("10ms", "t") == read_time("0.01s", "t") == Fraction(1, 100)
+    True
+    """
+    match = re.fullmatch(r"\s*(\S*?)\s*(ms|us|µs|ns|s)?\s*", text)
+    if match is None or not NUMBER.fullmatch(match[1].lstrip("-")):
+        raise InvalidInput(
+            f"{name} is {text!r:.60}; write a time with its unit, for example 10ms or 0.01s."
+        )
+    seconds = read_number(match[1], name) * UNITS[match[2] or "s"]
+    if seconds < 0:
+        raise InvalidInput(f"{name} is {text!r:.60}; a time cannot be negative.")
+    return seconds
+
+
+def read_probability(text: str, name: str) -> Fraction:
+    """Read a number that must lie in [0, 1]."""
+    value = read_number(text, name)
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"{name} is {text!r:.60}; a probability lies between 0 and 1.")
+    return value
+
+
+def read_json(file: Path, name: str) -> Any:
+    """Read a JSON file whose decimals stay the texts that were written."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"), parse_float=str)
+    except OSError as error:
+        raise InvalidInput(f"{name} {file}: cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{name} {file}: is not UTF-8 text; save it as UTF-8.") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"{name} {file}: is not JSON (line {error.lineno}: {error.msg})."
+        ) from None
+
+
+class Read(click.ParamType[Any]):
+    """A click type that reads its text with one of the functions above."""
+
+    def __init__(self, metavar: str, reader: Callable[[str, str], Any]) -> None:
+        self.name = metavar
+        self._reader = reader
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the text; a refusal names the flag."""
+        if not isinstance(value, str):
+            return value
+        flag = param.opts[0] if param is not None else self.name
+        return self._reader(value, flag)
+
+
+ROW = Read("row", read_row)
+PROBABILITY = Read("probability", read_probability)
+TIME = Read("time", read_time)
+
+
+def read_count(text: str, name: str, least: int = 0) -> int:
+    """Read a whole number of at least `least`."""
+    if not re.fullmatch(r"[+-]?\d{1,18}", text.strip()) or int(text) < least:
+        raise InvalidInput(f"{name} is {text!r:.60}; it must be a whole number >= {least}.")
+    return int(text)
+
+
+def count(least: int) -> Read:
+    """Give the type of a whole number of at least `least`."""
+    return Read("n", partial(read_count, least=least))

@@ -1,0 +1,411 @@
+"""`draftproof run`: decode a prompt on a real model, with speculation."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, TextIO
+
+import click
+
+from draftproof.cli import DOES_NOT_HOLD, DONE, INTERRUPTED
+from draftproof.cli.reading import Read, count, read_count
+from draftproof.cli.screen import Progress, Screen, comparison_table, console_for, summary
+from draftproof.errors import InvalidInput
+from draftproof.session import (
+    Comparison,
+    Options,
+    Session,
+    Transcript,
+    compare,
+    open_session,
+)
+from draftproof.trace import TraceWriter
+from draftproof.warp import Warp
+
+DEFAULTS = Options()
+
+
+def read_float(text: str, name: str) -> float:
+    """Read a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInput(f"{name} is {text!r:.60}; it must be a number.")
+    return value
+
+
+def read_bias(text: str, name: str) -> tuple[int, float]:
+    """Read ``ID:X``: a token id and what is added to its logit (-inf forbids it)."""
+    token, colon, added = text.partition(":")
+    if not colon or not re.fullmatch(r"\d{1,9}", token):
+        raise InvalidInput(
+            f"{name} is {text!r:.60}; write a token id, a colon and a number: 50:-2."
+        )
+    return int(token), -math.inf if added == "-inf" else read_float(added, name)
+
+
+def read_k(text: str, name: str) -> int:
+    """Read a fixed k; choosing it automatically is another program's promise."""
+    if text == "auto":
+        raise InvalidInput(f"{name} auto has no policy here; give a number, for example {name} 4.")
+    return read_count(text, name)
+
+
+FLOAT = Read("number", read_float)
+
+
+@click.command(
+    epilog="""\b
+    Examples:
+      draftproof run "Why is the sky blue?"
+      draftproof run --temperature 0 --compare "Name three rivers."
+      cat letter.txt | draftproof run --draft prompt-lookup --json -""",
+)
+@click.argument("prompt")
+@click.option(
+    "--target",
+    metavar="NAME|PATH",
+    default=DEFAULTS.target,
+    show_default=True,
+    help="Model to decode with: smollm2, or the path of a GGUF file.",
+)
+@click.option(
+    "--draft",
+    metavar="NAME|PATH",
+    default=DEFAULTS.draft,
+    show_default=True,
+    help="What drafts: ngram, prompt-lookup, or the path of a model with the target's vocabulary.",
+)
+@click.option(
+    "--rule",
+    metavar="NAME",
+    default=DEFAULTS.rule,
+    show_default=True,
+    help="Verification rule; a lossy one is used only because it is named here.",
+)
+@click.option(
+    "-k",
+    "k",
+    type=Read("N|auto", read_k),
+    default=str(DEFAULTS.k),
+    show_default=True,
+    help="Tokens to draft per round; 0 decodes plainly.",
+)
+@click.option(
+    "--drafts",
+    type=count(1),
+    default=str(DEFAULTS.drafts),
+    show_default=True,
+    help="Drafts per position, for rules that take several.",
+)
+@click.option(
+    "--max-tokens",
+    type=count(0),
+    default=str(DEFAULTS.max_tokens),
+    show_default=True,
+    help="Most tokens to emit.",
+)
+@click.option(
+    "--temperature",
+    type=FLOAT,
+    default=str(DEFAULTS.warp.temperature),
+    show_default=True,
+    help="0 is greedy; must not be negative.",
+)
+@click.option("--top-k", type=count(1), help="Keep the N likeliest tokens.  [default: all]")
+@click.option(
+    "--top-p",
+    type=FLOAT,
+    default="1",
+    show_default=True,
+    help="Keep the likeliest tokens that hold this share of the probability.",
+)
+@click.option(
+    "--min-p",
+    type=FLOAT,
+    default="0",
+    show_default=True,
+    help="Keep tokens with this share of the largest probability.",
+)
+@click.option(
+    "--repetition-penalty",
+    type=FLOAT,
+    default="1",
+    show_default=True,
+    help="Divide the logits of tokens already seen; 1 is none.",
+)
+@click.option(
+    "--presence-penalty",
+    type=FLOAT,
+    default="0",
+    show_default=True,
+    help="Subtract this from tokens already generated.",
+)
+@click.option(
+    "--frequency-penalty",
+    type=FLOAT,
+    default="0",
+    show_default=True,
+    help="Subtract this for each time a token was generated.",
+)
+@click.option(
+    "--logit-bias",
+    type=Read("ID:X", read_bias),
+    multiple=True,
+    help="Add X to the logit of token ID; -inf forbids it; may be repeated.  [default: none]",
+)
+@click.option(
+    "--min-tokens",
+    type=count(0),
+    default="0",
+    show_default=True,
+    help="Do not end the text before this many tokens.",
+)
+@click.option(
+    "--stop",
+    metavar="TEXT",
+    multiple=True,
+    help="End the text before TEXT; may be repeated.  [default: none]",
+)
+@click.option(
+    "--seed",
+    type=count(0),
+    default=str(DEFAULTS.seed),
+    show_default=True,
+    help="One seed, one text.",
+)
+@click.option(
+    "--raw", is_flag=True, help="Feed PROMPT as it is, without the chat template.  [default: off]"
+)
+@click.option(
+    "--compare",
+    "comparing",
+    is_flag=True,
+    help="Decode plainly too, in turn, and "
+    "measure the engine's numeric gap; exit 1 if a text that must be equal is not.  "
+    "[default: off]",
+)
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a replayable record, JSON lines; an existing FILE is refused.  [default: none]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
+def run(prompt: str, comparing: bool, trace: Path | None, as_json: bool, **flags: Any) -> int:
+    """Decode PROMPT with speculation and show which tokens were drafted and kept.
+
+    PROMPT may be '-' for standard input. The text goes to standard output, everything else to
+    standard error.
+    """
+    options = read_options(flags)
+    words = read_prompt(prompt)
+    progress = Progress()
+    progress("opening the models")
+    session = open_session(options)
+    text = session.encode(words)
+    progress.clear()
+    script, whole = Transcript(), True
+    screen = None if as_json else Screen(console_for(sys.stdout))
+    with _record(trace) as writer:
+        whole = decode(session, text, script, screen, writer)
+    found = None
+    if comparing and whole:
+        found = compare(session, text, tick=progress)
+        progress.clear()
+    if as_json:
+        click.echo(json.dumps(report(session, script, found, interrupted=not whole)))
+    else:
+        _conclude(session, script, found, whole)
+    if not whole:
+        return INTERRUPTED
+    return DONE if found is None or found.holds else DOES_NOT_HOLD
+
+
+def read_options(flags: dict[str, Any]) -> Options:
+    """Put the flags of `run` together; the warp refuses what it cannot do."""
+    warp = Warp(
+        temperature=flags["temperature"],
+        top_k=flags["top_k"],
+        top_p=flags["top_p"],
+        min_p=flags["min_p"],
+        repetition_penalty=flags["repetition_penalty"],
+        presence_penalty=flags["presence_penalty"],
+        frequency_penalty=flags["frequency_penalty"],
+        logit_bias=dict(flags["logit_bias"]),
+    )
+    return Options(
+        target=flags["target"],
+        draft=flags["draft"],
+        rule=flags["rule"],
+        k=flags["k"],
+        drafts=flags["drafts"],
+        max_tokens=flags["max_tokens"],
+        stop=flags["stop"],
+        seed=flags["seed"],
+        chat=not flags["raw"],
+        min_tokens=flags["min_tokens"],
+        warp=warp,
+    )
+
+
+def read_prompt(prompt: str) -> str:
+    """Give the prompt, from standard input for '-'; it must be UTF-8 text."""
+    data = sys.stdin.buffer.read() if prompt == "-" else prompt.encode(errors="surrogateescape")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        where = "standard input" if prompt == "-" else "PROMPT"
+        raise InvalidInput(
+            f"{where} is not UTF-8 text (byte {error.start}); convert it to UTF-8."
+        ) from None
+
+
+@contextmanager
+def _record(file: Path | None) -> Iterator[TraceWriter | None]:
+    """Open a trace that does not exist yet; every record is on disk when its round is over."""
+    if file is None:
+        yield None
+        return
+    try:
+        stream: TextIO = file.open("x", encoding="utf-8")
+    except FileExistsError:
+        raise InvalidInput(f"--trace {file}: exists already; name a new file.") from None
+    except OSError as error:
+        raise InvalidInput(f"--trace {file}: cannot be written ({error.strerror}).") from None
+    with stream:
+        yield TraceWriter(stream)
+
+
+def decode(
+    session: Session,
+    text: tuple[int, ...],
+    script: Transcript,
+    screen: Screen | None,
+    writer: TraceWriter | None = None,
+) -> bool:
+    """Decode and show; False when Ctrl-C ended it. A round that has begun is finished first."""
+    if screen is not None and (legend := screen.legend()) is not None:
+        console_for(sys.stderr).print(legend)
+    shown = 0
+    with _brake() as (pulled, release):
+        for _ in session.run(text, script, trace=writer):
+            release()
+            if screen is not None:
+                screen.show(script.pieces[shown:])
+                screen.close_round()
+            shown = len(script.pieces)
+            if pulled():
+                break
+    if screen is not None:
+        screen.show(script.pieces[shown:])
+        screen.end()
+    return not pulled()
+
+
+@contextmanager
+def _brake() -> Iterator[tuple[Callable[[], bool], Callable[[], None]]]:
+    """Let Ctrl-C wait for the end of a round, once rounds have begun; a second one does not."""
+    asked: list[int] = []
+    decoding: list[bool] = []
+
+    def pull(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        if not decoding or len(asked) > 1:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, pull)
+    try:
+        yield lambda: bool(asked), lambda: decoding.append(True)
+    except KeyboardInterrupt:
+        if not asked:
+            raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _conclude(session: Session, script: Transcript, found: Comparison | None, whole: bool) -> None:
+    console = console_for(sys.stderr)
+    console.print()
+    if not whole:
+        console.print("interrupted; this is what was decoded until then.", style="bold")
+    options = session.options
+    asked = (
+        f"k = {options.k}, temperature {options.warp.temperature:g}, seed {options.seed}, "
+        f"at most {options.max_tokens} tokens"
+    )
+    console.print(summary(session, script, asked), soft_wrap=False)
+    if found is not None:
+        console.print(comparison_table(found), soft_wrap=False)
+
+
+def report(
+    session: Session, script: Transcript, found: Comparison | None, *, interrupted: bool = False
+) -> dict[str, Any]:
+    """Give the JSON object of a run; with a comparison its figures are of the median run."""
+    timed = script if found is None else found.speculative
+    tally, options = script.tally, session.options
+    answer = {
+        "text": script.text,
+        "tokens": script.tokens,
+        "rounds": tally.rounds,
+        "drafted": tally.drafted,
+        "accepted": tally.accepted,
+        "emitted": tally.emitted,
+        "acceptance_rate": tally.acceptance_rate,
+        "acceptance_per_test": tally.acceptance_per_test,
+        "tokens_per_round": tally.tokens_per_round,
+        "accepted_per_position": tally.accepted_per_position,
+        "tokens_per_second": timed.tokens_per_second,
+        "tokens_per_second_with_prefill": timed.tokens_per_second_with_prefill,
+        "seconds": {
+            "prefill": timed.prefill,
+            "draft": timed.tally.draft_seconds,
+            "target": timed.tally.target_seconds,
+            "other": timed.tally.other_seconds,
+        },
+        "target": session.target.backend.name,
+        "draft": options.draft,
+        "rule": session.rule.name,
+        "k": options.k,
+        "guarantee": session.rule.guarantee.value,
+        "engine": session.target.engine,
+        "seed": options.seed,
+        "temperature": options.warp.temperature,
+        "ends": script.ends,
+        "interrupted": interrupted,
+    }
+    return answer if found is None else {**answer, **_compared(found)}
+
+
+def _compared(found: Comparison) -> dict[str, Any]:
+    gap, parting = found.gap, found.parting
+    return {
+        "plain": {
+            "text": found.plain.text,
+            "tokens": found.plain.tokens,
+            "tokens_per_second": found.plain.tokens_per_second,
+        },
+        "speedup": found.speedup,
+        "speedup_pairs": list(found.ratios),
+        "must_be_equal": found.must_agree,
+        "equal": parting is None,
+        "numeric_gap": {
+            "positions": gap.positions,
+            "median": gap.median,
+            "p95": gap.p95,
+            "max": gap.max,
+            "first_difference": None if parting is None else parting.position,
+            "margin": None if parting is None else parting.margin,
+        },
+    }

@@ -1,0 +1,336 @@
+"""Options in, rounds and text out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from draftproof.chance import Chance, Dice
+from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text
+from draftproof.decode import Limits, NoDraft, Round, Tally, rounds
+from draftproof.errors import InvalidInput, UnsupportedDraft
+from draftproof.proposers import (
+    NAMED,
+    DraftModel,
+    Setting,
+    check_same_vocabulary,
+    proposer_named,
+)
+from draftproof.rules import find_rule
+from draftproof.session.models import Model, open_model
+from draftproof.session.typist import Piece, Typist
+from draftproof.trace import FORMAT, Glass, TraceWriter, Witness, round_record
+from draftproof.warp import Warp, Warped
+
+OWN_LUCK = frozenset({"exact-match", "gumbel"})
+"""Rules that emit the target's own draw: their text does not depend on the draft."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What to run. The defaults are those of `draftproof run`.
+
+    Parameters
+    ----------
+    target, draft
+        Names, or paths of models.
+    rule
+        Name of the verification rule; a lossy one is thereby asked for.
+    k, drafts
+        Tokens to draft per round, and drafts per position.
+    max_tokens, min_tokens, stop, seed
+        Where the text ends, before which token it may not, and its luck.
+    chat
+        Put the prompt into the model's chat template.
+    warp
+        How logits become probabilities, of target and draft alike.
+    """
+
+    target: str = "smollm2"
+    draft: str = "ngram"
+    rule: str = "token-wise"
+    k: int = 4
+    drafts: int = 1
+    max_tokens: int = 128
+    min_tokens: int = 0
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    chat: bool = True
+    warp: Warp = field(default_factory=lambda: Warp(temperature=0.8))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One round, cut where the text ends, and what it typed."""
+
+    round: Round
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What a run has produced so far; it stays valid when the run is interrupted."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    prefill: float = 0.0
+    ends: str | None = None
+
+    def add(self, step: Step) -> None:
+        """Count one more step."""
+        self.pieces.extend(step.pieces)
+        self.tokens.extend(step.round.emitted)
+        self.tally.add(step.round)
+        self.ends = step.round.ends
+
+    @property
+    def text(self) -> str:
+        """The text typed so far."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of decoding, prefill not included."""
+        tally = self.tally
+        return tally.draft_seconds + tally.target_seconds + tally.other_seconds
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Emitted tokens over seconds of decoding; None before the first token."""
+        return self.tally.emitted / self.seconds if self.tally.emitted else None
+
+    @property
+    def tokens_per_second_with_prefill(self) -> float | None:
+        """Emitted tokens over all seconds; None before the first token."""
+        whole = self.seconds + self.prefill
+        return self.tally.emitted / whole if self.tally.emitted else None
+
+
+def open_session(options: Options) -> Session:
+    """Open the models that `options` name.
+
+    Raises
+    ------
+    InvalidInput
+        For an unknown rule or draft, a rule that cannot take these drafts, or a draft model over
+        another vocabulary.
+    MissingExtra, BackendError
+        When a model cannot be opened; the message says what to type.
+    """
+    rule = find_rule(options.rule)
+    if options.drafts > 1 and rule.shape == "chain":
+        raise UnsupportedDraft(
+            f"rule {rule.name!r} judges one draft at a time and drafts is {options.drafts}; leave "
+            f"--drafts out, or choose a rule for several drafts."
+        )
+    if options.draft not in NAMED and not Path(options.draft).exists():
+        raise InvalidInput(
+            f"draft {options.draft!r} is neither {', '.join(map(repr, NAMED))} nor the path of a "
+            f"model; choose one of these, or check the path."
+        )
+    target = open_model(options.target)
+    second = None
+    if options.draft not in NAMED:
+        second = open_model(options.draft)
+        check_same_vocabulary(target.pieces, second.pieces)
+    return Session(options, rule, target, second)
+
+
+class Session:
+    """An opened target with its draft and rule.
+
+    Parameters
+    ----------
+    options
+        The settings; those that name models have been followed already.
+    rule
+        The rule they name.
+    target
+        The model.
+    second
+        The draft model, when the draft is one.
+    """
+
+    def __init__(
+        self, options: Options, rule: Rule, target: Model, second: Model | None = None
+    ) -> None:
+        eos = tuple(sorted(target.eos))
+        warp = replace(options.warp, min_tokens=options.min_tokens, eos=eos)
+        self.options = replace(options, warp=warp)
+        self.rule, self.target, self.second = rule, target, second
+
+    @property
+    def limits(self) -> Limits:
+        """Where a text ends."""
+        return Limits(
+            max_tokens=self.options.max_tokens,
+            stop=frozenset(self.target.eos),
+            context_limit=self.target.backend.context_limit,
+        )
+
+    @property
+    def texts_must_agree(self) -> bool:
+        """True when plain decoding with the same seed must give the same text.
+
+        That is at temperature 0 with an exact rule, and with a rule that emits the target's own
+        draw, whose luck no draft enters.
+        """
+        exact = self.rule.guarantee is Guarantee.EXACT
+        return exact and (self.options.warp.greedy or self.rule.name in OWN_LUCK)
+
+    def encode(self, prompt: str) -> Text:
+        """Turn a prompt into tokens, in the chat template unless the options say otherwise.
+
+        Raises
+        ------
+        InvalidInput
+            If the prompt is empty.
+        ContextFull
+            If it exceeds the model's context.
+        """
+        blank = prompt.strip() == "" if self.options.chat else prompt == ""
+        if blank:
+            raise InvalidInput("the prompt is empty; write what the model shall read.")
+        text = self.target.encode(prompt, chat=self.options.chat)
+        self.limits.budget(text)
+        return text
+
+    def predictor(self, text: Text) -> Warped:
+        """Give the target's probability rows after the prompt `text`."""
+        return Warped(self.target.backend, self.options.warp, prompt=len(text))
+
+    def proposer(self, text: Text) -> Proposer:
+        """Give the draft for the prompt `text`."""
+        warp = self.options.warp
+        if self.second is None:
+            vocab_size = self.target.backend.vocab_size
+            setting = Setting(vocab_size=vocab_size, warp=warp, eos=warp.eos, prompt=len(text))
+            return proposer_named(self.options.draft, setting)
+        return DraftModel(
+            Warped(self.second.backend, warp, prompt=len(text)),
+            name=self.second.backend.name,
+            eos=warp.eos,
+            context_limit=self.second.backend.context_limit,
+        )
+
+    def run(
+        self,
+        text: Text,
+        script: Transcript,
+        *,
+        plain: bool = False,
+        trace: TraceWriter | None = None,
+    ) -> Iterator[Step]:
+        """Decode after the prompt `text`, one round at a time, adding each step to `script`.
+
+        Parameters
+        ----------
+        text
+            The prompt, from `encode`.
+        script
+            Where the steps are added before they are yielded.
+        plain
+            Decode without a draft, with the same luck.
+        trace
+            Where to write the record of the run; see docs/trace.md.
+        """
+        witness = Witness(Dice(self.options.seed))
+        target = Glass(self.predictor(text))
+        proposer: Proposer = NoDraft() if plain else self.proposer(text)
+        typist = Typist(self.target.speller(), self.options.stop)
+        script.prefill = self._prefill(target, proposer, text)
+        if trace is not None:
+            trace.write(self.header(text, proposer))
+        try:
+            for one in self._rounds(witness, target, proposer, text):
+                step = _typed(one, typist)
+                script.add(step)
+                if trace is not None:
+                    coins = witness.coins(one.start)
+                    trace.write(round_record(step.round, target.last, coins, self.target.spell))
+                yield step
+                if typist.ended:
+                    break
+        finally:
+            script.pieces.extend(typist.finish())
+        if trace is not None:
+            trace.write(_ending(script))
+
+    def _rounds(
+        self, chance: Chance, target: Predictor, proposer: Proposer, text: Text
+    ) -> Iterator[Round]:
+        k = 0 if isinstance(proposer, NoDraft) else self.options.k
+        return rounds(
+            chance, target, proposer, self.rule, text, k=k, limits=self.limits, allow_lossy=True
+        )
+
+    def _prefill(self, target: Predictor, proposer: Proposer, text: Text) -> float:
+        """Let target and draft read the prompt, and give the seconds it took.
+
+        Keyed luck makes the draft that is thrown away here harmless: nothing is used up.
+        """
+        began = time.perf_counter()
+        if self.options.max_tokens > 0 and len(text) > 1:
+            target.rows(text[:-1], Draft.empty())
+            proposer.propose(Dice(self.options.seed).at("prefill"), text[:-1], 1)
+        return time.perf_counter() - began
+
+    def header(self, text: Text, proposer: Proposer) -> dict[str, Any]:
+        """Give the first record of a trace."""
+        options, warp = self.options, self.options.warp
+        return {
+            "type": "header",
+            "format": FORMAT,
+            "target": self.target.backend.name,
+            "draft": proposer.name,
+            "rule": self.rule.name,
+            "guarantee": self.rule.guarantee.value,
+            "engine": self.target.engine,
+            "k": options.k,
+            "drafts": options.drafts,
+            "seed": options.seed,
+            "temperature": warp.temperature,
+            "top_k": warp.top_k,
+            "top_p": warp.top_p,
+            "min_p": warp.min_p,
+            "repetition_penalty": warp.repetition_penalty,
+            "presence_penalty": warp.presence_penalty,
+            "frequency_penalty": warp.frequency_penalty,
+            "logit_bias": [list(pair) for pair in dict(warp.logit_bias).items()],
+            "min_tokens": warp.min_tokens,
+            "stop": list(options.stop),
+            "prompt": list(text),
+        }
+
+
+def _typed(one: Round, typist: Typist) -> Step:
+    """Type a round; where a stop string ends the text inside it, the round ends there too."""
+    began = time.perf_counter()
+    pieces: list[Piece] = []
+    emitted, ends = one.emitted, one.ends
+    for at, (token, source) in enumerate(zip(one.emitted, one.verdict.sources, strict=False)):
+        pieces.extend(typist.type(token, source))
+        if typist.ended:
+            emitted, ends = one.emitted[: at + 1], "stop"
+            break
+    if ends is not None:
+        pieces.extend(typist.finish())
+    other = one.seconds.other + time.perf_counter() - began
+    seconds = replace(one.seconds, other=other)
+    return Step(replace(one, emitted=emitted, ends=ends, seconds=seconds), tuple(pieces))
+
+
+def _ending(script: Transcript) -> dict[str, Any]:
+    return {
+        "type": "end",
+        "ends": script.ends,
+        "text": script.text,
+        "rounds": script.tally.rounds,
+        "drafted": script.tally.drafted,
+        "accepted": script.tally.accepted,
+        "emitted": script.tally.emitted,
+    }
