@@ -262,7 +262,7 @@ class BranchLuck:
         self._consume()
         if p <= 0 or p >= q:
             return bool(p > 0)
-        yes = p / q if not isinstance(p, int) else Fraction(p) / q
+        yes = p / q if isinstance(p, float) else Fraction(p) / Fraction(q)
         return self._branch.choose([(True, yes), (False, 1 - yes)])
 
     def pick(self, weights: Row) -> int:

@@ -183,7 +183,12 @@ def acceptance(p: RowLike, q: RowLike) -> Row:
 
 
 def excess(p: Row, q: Row) -> Row:
-    """Unnormalised residual ``max(0, p - q)`` of two rows already known to be rows."""
+    """Unnormalised residual ``max(0, p - q)`` of two rows already known to be rows.
+
+    Beside a row of fractions, a row of floats (a one-hot row, say) is taken bit for bit.
+    """
+    if p.dtype == object and q.dtype != object:
+        q = np.array([Fraction(float(entry)) for entry in q], dtype=object)
     return np.asarray(np.maximum(p - q, 0))
 
 
