@@ -65,6 +65,10 @@ class Witness:
         """Pick outside any round."""
         return self._dice.pick(weights)
 
+    def race(self, weights: Row) -> int:
+        """Race outside any round."""
+        return self._dice.race(weights)
+
 
 class _Watched:
     """The luck of one round (or one node of it), recording coins."""
@@ -89,6 +93,9 @@ class _Watched:
 
     def pick(self, weights: Row) -> int:
         return self._dice.pick(weights)
+
+    def race(self, weights: Row) -> int:
+        return self._dice.race(weights)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dice, name)
