@@ -1,0 +1,197 @@
+"""A random generator that follows a script, so that a step can be run through every branch.
+
+``law`` runs a step again and again. Each draw of the step is answered from a script; when all of
+its answers have been tried in combination, the probabilities of the runs that emitted a token are
+the exact law of that token, whatever style the step draws in:
+
+* ``choice``, ``integers`` and ``multinomial(1, p)`` branch over their outcomes with the
+  probabilities they were given;
+* ``random`` and ``uniform`` branch over the midpoints of ``grid`` equal parts of [0, 1). A step is
+  a piecewise constant function of such a draw; where its breakpoints (p/q and the running sums of
+  the rows) are multiples of 1/grid, the midpoints give the exact probability. The lesson file
+  chooses pairs and grids for which that holds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+MAX_RUNS = 12_000
+MAX_DRAWS = 60
+
+
+class Unscripted(BaseException):
+    """The step draws in a way, or so often, that its branches cannot be enumerated."""
+
+    passes_through = True
+
+
+class Script:
+    """One path through the choices of a step, and how to get to the next."""
+
+    def __init__(self, grid: int) -> None:
+        self.grid = grid
+        self.weight = 1.0
+        self.log: list[str] = []
+        self._path: list[int] = []
+        self._sizes: list[int] = []
+        self._depth = 0
+
+    def start(self) -> None:
+        """Begin the next run."""
+        self.weight, self.log, self._depth = 1.0, [], 0
+
+    def pick(self, weights: Sequence[float]) -> int:
+        """Answer one draw: the outcome that this path takes."""
+        if self._depth >= MAX_DRAWS:
+            raise Unscripted
+        options = [index for index, weight in enumerate(weights) if weight > 0]
+        if self._depth == len(self._path):
+            self._path.append(0)
+            self._sizes.append(len(options))
+        chosen = options[self._path[self._depth]]
+        self._depth += 1
+        self.weight *= weights[chosen]
+        return chosen
+
+    def coin(self) -> float:
+        """Answer one uniform draw: a midpoint of the grid."""
+        part = self.pick([1 / self.grid] * self.grid)
+        return (part + 0.5) / self.grid
+
+    def advance(self) -> bool:
+        """Move on to the next path; False when there is none."""
+        del self._path[self._depth :], self._sizes[self._depth :]
+        while self._path and self._path[-1] + 1 == self._sizes[-1]:
+            self._path.pop()
+            self._sizes.pop()
+        if self._path:
+            self._path[-1] += 1
+        return bool(self._path)
+
+
+def _weights(p: Any, count: int) -> list[float]:
+    """Check the probabilities of a ``choice`` as NumPy does, in its words."""
+    weights = [float(item) for item in p]
+    if len(weights) != count:
+        raise ValueError("a and p must have same size")
+    if any(math.isnan(item) for item in weights):
+        raise ValueError("probabilities contain NaN")
+    if min(weights) < 0:
+        raise ValueError("probabilities are not non-negative")
+    if abs(sum(weights) - 1) > 1.5e-8:
+        raise ValueError("probabilities do not sum to 1")
+    return weights
+
+
+class Answers:
+    """The methods of a NumPy ``Generator`` that the script can answer."""
+
+    script: Script
+    asarray: Callable[[Any], Any]
+    whole: Callable[[Any], Any]
+
+    def _sized(self, draw: Callable[[], Any], size: Any) -> Any:
+        if size is None:
+            return draw()
+        if isinstance(size, tuple):
+            if len(size) != 1:
+                raise Unscripted
+            (size,) = size
+        if size > MAX_DRAWS:
+            raise Unscripted
+        return self.asarray([draw() for _ in range(int(size))])
+
+    def random(self, size: Any = None, **_: Any) -> Any:
+        """Answer a uniform draw."""
+        out = self._sized(self.script.coin, size)
+        self.script.log.append(f"random -> {out}")
+        return out
+
+    def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None) -> Any:
+        """Answer a uniform draw from [low, high)."""
+        return self.random(size) * (high - low) + low
+
+    def choice(
+        self,
+        a: Any,
+        size: Any = None,
+        replace: Any = True,  # noqa: FBT002 - NumPy's signature
+        p: Any = None,
+        **_: Any,
+    ) -> Any:
+        """Answer a choice among tokens."""
+        items = range(int(a)) if not hasattr(a, "__len__") else a
+        if not replace and size is not None:
+            raise Unscripted
+        weights = [1 / len(items)] * len(items) if p is None else _weights(p, len(items))
+        picked = self._sized(lambda: self.script.pick(weights), size)
+        out = self.whole(picked) if size is None else picked
+        if hasattr(a, "__len__"):
+            out = self.asarray(a)[out]
+        self.script.log.append(f"choice -> {out}")
+        return out
+
+    def integers(
+        self,
+        low: Any,
+        high: Any = None,
+        size: Any = None,
+        dtype: Any = None,
+        endpoint: Any = False,  # noqa: FBT002 - NumPy's signature
+    ) -> Any:
+        """Answer a draw of an integer."""
+        start, stop = (0, int(low)) if high is None else (int(low), int(high))
+        count = stop + bool(endpoint) - start
+        if not 1 <= count <= 1000:
+            raise Unscripted
+        draw = self._sized(lambda: start + self.script.pick([1 / count] * count), size)
+        return self.whole(draw) if size is None else draw
+
+    def multinomial(self, n: Any, pvals: Any, size: Any = None, **_: Any) -> Any:
+        """Answer the one-token draw ``multinomial(1, p)``."""
+        if n != 1 or size is not None:
+            raise Unscripted
+        weights = _weights(pvals, len(pvals))
+        hit = self.script.pick(weights)
+        return self.asarray([int(index == hit) for index in range(len(weights))])
+
+
+def generator(script: Script) -> Any:
+    """Make a Generator that answers from the script and has no other source of luck."""
+    import numpy as np
+
+    base: Any = np.random.Generator
+    refused = property(lambda self: _refuse())
+    names = {name: refused for name in dir(base) if not name.startswith("_")}
+    own = {name: item for name, item in vars(Answers).items() if not name.startswith("__")}
+    made: Any = type("Generator", (base,), names | own | {"script": script})
+    made.asarray, made.whole = staticmethod(np.asarray), staticmethod(np.int64)
+    return made(getattr(np.random.default_rng(0), "bit_generator", None))
+
+
+def _refuse() -> Any:
+    raise Unscripted
+
+
+def law(step: Callable[[Any], int], size: int, grid: int) -> list[float]:
+    """Return the exact law of ``step(rng)``, a token below ``size``, over all its branches.
+
+    Raises
+    ------
+    Unscripted
+        There are too many branches, or the step uses another part of the Generator.
+    """
+    script = Script(grid)
+    rng = generator(script)
+    totals: list[list[float]] = [[] for _ in range(size)]
+    for _ in itertools.repeat(None, MAX_RUNS):
+        script.start()
+        token = step(rng)
+        totals[token].append(script.weight)
+        if not script.advance():
+            return [math.fsum(weights) for weights in totals]
+    raise Unscripted

@@ -1,0 +1,150 @@
+"""What came back: read as numbers, compared, and shown to the learner."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from .program import Problem
+
+TOLERANCE = 1e-9
+
+
+def row(strings: Sequence[str]) -> list[float]:
+    """Return fractions written as strings as floats."""
+    return [float(Fraction(text)) for text in strings]
+
+
+def show(value: Any, limit: int = 200) -> str:
+    """Show a value in a line, numbers short."""
+    if isinstance(value, float):
+        return f"{value:.6g}" if value == value else "nan"
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+        return show(value, limit) if isinstance(value, list) else show(float(value), limit)
+    if isinstance(value, (list, tuple)):
+        text = "[" + ", ".join(show(item, limit) for item in value[:20])
+        text += ", ...]" if len(value) > 20 else "]"
+    else:
+        try:
+            text = repr(value)
+        except Exception:  # noqa: BLE001 - a learner's own __repr__ may raise anything
+            text = f"a {type(value).__name__}"
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def show_call(name: str, *args: Any, **kwargs: Any) -> str:
+    """Show a call as the learner could type it."""
+    words = [arg if isinstance(arg, str) else show(arg) for arg in args]
+    words += [f"{key}={show(value)}" for key, value in kwargs.items()]
+    return f"{name}({', '.join(words)})"
+
+
+def _number(item: Any) -> float:
+    if isinstance(item, (str, bytes)) or item is None:
+        raise TypeError
+    return float(item)
+
+
+def _refuse(function: str, value: Any, wanted: str) -> Problem:
+    if value is None:
+        what = "nothing (None); does every path end with `return`?"
+    elif hasattr(value, "__next__"):
+        what = f"a generator; return {wanted}, for example list(...)"
+    elif isinstance(value, str):
+        what = f"text; return {wanted}"
+    else:
+        what = f"a {type(value).__name__}; return {wanted}"
+    return Problem(f"`{function}` returned {what}", got=show(value))
+
+
+def numbers_of(function: str, value: Any, size: int) -> list[float]:
+    """Read a returned row of ``size`` numbers, or say what it is instead."""
+    wanted = f"{size} numbers, one per token"
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(plain, (list, tuple)):
+        if isinstance(plain, (int, float)):
+            raise Problem(
+                f"`{function}` returned a single number; return {wanted}.", got=show(plain)
+            )
+        raise _refuse(function, value, wanted)
+    try:
+        out = [_number(item) for item in plain]
+    except (TypeError, ValueError):
+        raise Problem(
+            f"`{function}` returned something other than numbers; return {wanted}.", got=show(plain)
+        ) from None
+    if len(out) != size:
+        raise Problem(
+            f"`{function}` returned {len(out)} numbers; return {wanted}, zeros too.",
+            got=show(plain),
+        )
+    return out
+
+
+def number_of(function: str, value: Any) -> float:
+    """Read a returned single number, or say what it is instead."""
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(plain, (list, tuple)):
+        raise Problem(
+            f"`{function}` returned a row; return one number (did you forget a sum?).",
+            got=show(plain),
+        )
+    try:
+        return _number(plain)
+    except (TypeError, ValueError):
+        raise _refuse(function, value, "one number") from None
+
+
+def token_of(function: str, value: Any, size: int) -> int:
+    """Read a returned token, or say what it is instead."""
+    truth = type(value).__name__.startswith("bool")
+    if isinstance(value, numbers.Integral) and not truth:
+        token = int(value)
+        if 0 <= token < size:
+            return token
+        raise Problem(
+            f"`{function}` returned {token}; tokens are 0 to {size - 1}.", got=show(token)
+        )
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        raise Problem(
+            f"`{function}` returned {len(value)} values; return one token as an int "
+            "(without size=..., `choice` gives a single one).",
+            got=show(value),
+        )
+    if isinstance(value, float) and math.isfinite(value):
+        raise Problem(f"`{function}` returned a float; return int(token).", got=show(value))
+    raise _refuse(function, value, "one token as an int")
+
+
+def same(left: Sequence[float], right: Sequence[float], tolerance: float = TOLERANCE) -> bool:
+    """Tell whether two rows agree; nan equals nan here, and infinities equal themselves."""
+
+    def close(a: float, b: float) -> bool:
+        if math.isfinite(a) and math.isfinite(b):
+            return abs(a - b) <= tolerance * max(1.0, abs(b))
+        return a == b or (a != a and b != b)
+
+    return len(left) == len(right) and all(map(close, left, right))
+
+
+def symptom(got: Sequence[float], expect: Sequence[float]) -> str:
+    """Say what is visibly wrong with a row, without giving the right one away."""
+    if any(x != x or math.isinf(x) for x in got):
+        bad = "nan" if any(x != x for x in got) else "inf"
+        return f"The result contains {bad}, which comes from a division by zero."
+    if len(got) == 1:
+        return f"The value is too {'large' if got[0] > expect[0] else 'small'}."
+    if any(x < -TOLERANCE for x in got):
+        return "An entry is negative, so this is not a distribution."
+    if abs(sum(got) - sum(expect)) > TOLERANCE:
+        return f"The entries sum to {sum(got):.6g}, and a distribution sums to 1."
+    wrong = [
+        f"token {index} is too {'large' if a > b else 'small'}"
+        for index, (a, b) in enumerate(zip(got, expect, strict=True))
+        if abs(a - b) > TOLERANCE
+    ]
+    return f"The sum is right, but {', '.join(wrong)}."
