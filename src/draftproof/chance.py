@@ -174,7 +174,7 @@ def shared_race(first: Row, second: Row) -> list[list[Any]]:
     both races iff ``e_v > max(a q_v, b p_v)``; integrating over a at a fixed ratio ``t = b / a``
     leaves ``1 / M(t)^2``. M is piecewise linear with corners at the r_v, and between two
     neighbouring corners the integral is ``(t' - t) / (M(t) M(t'))``, so everything is rational.
-    The diagonal is the coupling of Daliri, Musco and Suresh 2024 (arXiv 2408.07978, section 3).
+    The diagonal is the coupling of Daliri, Musco and Suresh 2024 (arXiv 2408.07978).
 
     Examples
     --------
@@ -282,12 +282,12 @@ class BranchLuck:
             winner = self._branch.choose([(at, w / total) for at, w in enumerate(weights)])
             self._branch.races[self._key] = (weights, winner)
             return winner
-        if ("race", self._key) in self._branch.used:
+        if ("race", *self._key) in self._branch.used:
             raise LuckReused(
                 f"three races share the noise of {self._key}, and only two can; give the third "
                 f"choice its own key with chance.at(purpose, index)."
             )
-        self._branch.used.add(("race", self._key))
+        self._branch.used.add(("race", *self._key))
         first, winner = self._branch.races[self._key]
         if len(first) != len(weights):
             raise InvalidInput(

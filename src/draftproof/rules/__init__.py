@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from draftproof.contracts import Rule
 from draftproof.errors import InvalidInput
+from draftproof.rules.blocks import BLOCK_RULES
+from draftproof.rules.branching import SIBLING_RULES, TREE_RULES
 from draftproof.rules.chain import CHAIN_RULES
 
-RULES: dict[str, Rule] = {rule.name: rule for rule in CHAIN_RULES}
+RULES: dict[str, Rule] = {
+    rule.name: rule for rule in (*CHAIN_RULES, *SIBLING_RULES, *TREE_RULES, *BLOCK_RULES)
+}
 
 
 def find_rule(name: str) -> Rule:

@@ -171,7 +171,7 @@ def verify_gumbel(chance: Chance, draft: Draft, rows: Sequence[Row]) -> Verdict:
     kept with probability ``sum_x 1 / sum_y max(p(y)/p(x), q(y)/q(x)) >= (1 - TV) / (1 + TV)``.
     Draft with `draftproof.proposers.branching.GumbelDraft`, which races on that noise.
 
-    Source: Daliri, Musco and Suresh 2024, arXiv 2408.07978, section 3.
+    Source: Daliri, Musco and Suresh 2024, arXiv 2408.07978, Gumbel coupling.
     """
     require_chain(draft, "gumbel")
     return _follow(chance, draft, rows, lambda own, row: own.race(row), Source.TARGET)
@@ -233,7 +233,7 @@ GUMBEL = Rule(
     name="gumbel",
     guarantee=Guarantee.EXACT,
     verify=verify_gumbel,
-    source="Daliri et al. 2024, arXiv 2408.07978, section 3",
+    source="Daliri et al. 2024, arXiv 2408.07978, Gumbel coupling",
     scheme="coupled",
 )
 GREEDY = Rule(
