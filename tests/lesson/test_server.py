@@ -1,8 +1,10 @@
 """The lesson server over HTTP: pages, files, progress, measuring, decoding, and its start."""
 
+import contextlib
 import importlib.util
 import json
 import os
+import signal
 import socket
 import stat
 import threading
@@ -319,34 +321,24 @@ def test_a_failure_in_the_middle_of_a_run_is_the_last_record(page, site, model, 
 
 
 @pytest.fixture
-def serving(site):
-    """The real server in a thread: its address and its door's token."""
-    said = []
-    listening = server.listen(0)
-    started = server.uvicorn.Server
-    servers = []
+def serving(site, monkeypatch):
+    """The real server in a thread; gives its address."""
+    said, servers = [], []
 
-    class Stoppable(started):
-        def __init__(self, config):
-            super().__init__(config)
-            servers.append(self)
-
+    class Threaded(server._Server):
         def capture_signals(self):
-            return server.contextlib.nullcontext()
+            servers.append(self)
+            return contextlib.nullcontext()
 
-    server.uvicorn.Server = Stoppable
-    thread = threading.Thread(
-        target=server.serve,
-        args=(site, listening, "/lesson/3", said.append),
-        kwargs={"browser": False},
-    )
+    monkeypatch.setattr(server, "_Server", Threaded)
+    where = (site, server.listen(0), "/lesson/3", said.append)
+    thread = threading.Thread(target=server.serve, args=where, kwargs={"browser": False})
     thread.start()
-    while not said or not servers:
+    while not servers:
         time.sleep(0.01)
-    server.uvicorn.Server = started
     yield said[0].split()[4]
-    servers[0].should_exit = True
-    thread.join(10)
+    servers[0].handle_exit(signal.SIGINT, None)
+    thread.join(5)
     assert not thread.is_alive()
 
 
@@ -363,6 +355,17 @@ def test_a_reader_who_leaves_stops_the_decoding(serving, site, model):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     assert model.backend.passes < 100
+
+
+def test_stopping_the_server_stops_the_decoding(serving, site, model):
+    """The fixture asks the server to stop while this answer would go on for 200 s."""
+    model.backend.seconds = 1.0
+    home = serving.split("/lesson")[0]
+    client = httpx2.Client(base_url=home, headers={"Origin": home})
+    client.get(serving)
+    ask = client.build_request("POST", "/api/run", json={"prompt": "a", "k": 0, "max_tokens": 200})
+    answer = client.send(ask, stream=True)
+    assert next(answer.iter_lines())
 
 
 def test_an_address_with_dots_reaches_no_file(serving):

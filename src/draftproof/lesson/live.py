@@ -52,12 +52,17 @@ class Decoding(Iterator[Json]):
         self._records = records
         self._release = release
         self._open = True
+        self._stopped = False
 
     def __next__(self) -> Json:
         """Give the next record; computing it may take a pass of the model."""
-        if not self._open:
+        if self._stopped or not self._open:
             raise StopIteration
         return next(self._records)
+
+    def stop(self) -> None:
+        """Give no further record; may be called from anywhere, even within a signal handler."""
+        self._stopped = True
 
     def close(self) -> None:
         """Stop; calling it again does nothing."""
@@ -82,6 +87,7 @@ class Live:
         self._model = functools.cache(open_model)
         self._missing = missing
         self._turn = threading.Lock()
+        self._running: Decoding | None = None
 
     def status(self) -> Json:
         """Say whether a model is here, and otherwise what to type."""
@@ -102,10 +108,16 @@ class Live:
         self._take_turn()
         try:
             session = Session(options, find_rule(RULE), self._model())
-            return Decoding(_records(session, prompt), self._turn.release)
+            self._running = Decoding(_records(session, prompt), self._turn.release)
         except BaseException:
             self._turn.release()
             raise
+        return self._running
+
+    def stop(self) -> None:
+        """End the decoding that is running, if any, after its current round."""
+        if self._running is not None:
+            self._running.stop()
 
     def measure(self, body: Mapping[str, Any]) -> Json:
         """Draw many rounds of one drafted token after a prompt, by either method.

@@ -18,6 +18,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import metadata
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeAlias
 
 import uvicorn
@@ -290,11 +291,24 @@ def serve(site: Site, listening: socket.socket, path: str, say: Say, *, browser:
         ws="none",
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=0,
+        timeout_graceful_shutdown=1,
     )
     opened = _opened(address, site.store.folder) if browser else contextlib.nullcontext()
     with opened, contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, site.live).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Stops the decoding first, since an answer that goes on would hold up the end."""
+
+    def __init__(self, config: uvicorn.Config, live: Live) -> None:
+        super().__init__(config)
+        self._live = live
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End on Ctrl-C, in the middle of a decoding as well."""
+        self._live.stop()
+        super().handle_exit(sig, frame)
 
 
 @contextlib.contextmanager
