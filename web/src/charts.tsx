@@ -1,0 +1,183 @@
+// Frequencies beside p, with their intervals: one row of marks per token, as SVG, and the same
+// numbers as a table.
+
+export interface Series {
+  readonly name: string;
+  readonly tone: "exact" | "naive";
+  readonly observed: readonly number[];
+  readonly intervals: readonly (readonly [number, number])[];
+}
+
+interface FrequenciesProps {
+  readonly tokens: readonly string[];
+  readonly p: readonly number[];
+  readonly series: readonly Series[];
+  readonly caption: string;
+}
+
+const LEFT = 96;
+const WIDTH = 560;
+const RIGHT = 20;
+const LANE = 17;
+
+export function Frequencies(props: FrequenciesProps) {
+  return (
+    <figure class="frequencies">
+      <figcaption>{props.caption}</figcaption>
+      <Legend series={props.series} />
+      <Plot {...props} />
+      <details>
+        <summary>The same as numbers</summary>
+        <Numbers {...props} />
+      </details>
+    </figure>
+  );
+}
+
+function Legend({ series }: { series: readonly Series[] }) {
+  return (
+    <ul class="legend">
+      <li>
+        <svg width="14" height="14" aria-hidden="true">
+          <line class="truth" x1="7" x2="7" y1="0" y2="14" />
+        </svg>
+        p
+      </li>
+      {series.map((one) => (
+        <li key={one.name}>
+          <svg width="26" height="14" aria-hidden="true">
+            <line class={`interval ${one.tone}`} x1="2" x2="24" y1="7" y2="7" />
+            <Mark tone={one.tone} x={13} y={7} />
+          </svg>
+          {one.name}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A disc or a square, so that the two are told apart without colour. */
+function Mark({ tone, x, y }: { tone: Series["tone"]; x: number; y: number }) {
+  return tone === "exact" ? (
+    <circle class="mark exact" cx={x} cy={y} r={4} />
+  ) : (
+    <rect class="mark naive" x={x - 4} y={y - 4} width={8} height={8} />
+  );
+}
+
+function Plot({ tokens, p, series, caption }: FrequenciesProps) {
+  const most = Math.max(...p, ...series.flatMap((one) => one.intervals.map(([, high]) => high)));
+  const top = Math.min(1, Math.ceil(most * 10.5) / 10);
+  const x = (value: number) => LEFT + (value / top) * (WIDTH - LEFT - RIGHT);
+  const row = LANE * series.length + 14;
+  const height = tokens.length * row + 26;
+  const ticks = Array.from({ length: 6 }, (_, i) => (top * i) / 5);
+  return (
+    <svg class="plot" viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={caption}>
+      {ticks.map((tick) => (
+        <g key={tick}>
+          <line class="rule" x1={x(tick)} x2={x(tick)} y1={0} y2={height - 22} />
+          <text class="tick" x={x(tick)} y={height - 6} text-anchor="middle">
+            {Number(tick.toFixed(3))}
+          </text>
+        </g>
+      ))}
+      {tokens.map((token, i) => (
+        <g key={i} transform={`translate(0 ${i * row})`}>
+          <text class="label" x={LEFT - 10} y={row / 2 + 5} text-anchor="end">
+            {shorten(token)}
+          </text>
+          <line class="truth" x1={x(p[i]!)} x2={x(p[i]!)} y1={3} y2={row - 3} />
+          {series.map((one, lane) => {
+            const y = 7 + LANE * (lane + 0.5);
+            const [low, high] = one.intervals[i]!;
+            return (
+              <g key={one.name}>
+                <line class={`interval ${one.tone}`} x1={x(low)} x2={x(high)} y1={y} y2={y} />
+                <Mark tone={one.tone} x={x(one.observed[i]!)} y={y} />
+              </g>
+            );
+          })}
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+function Numbers({ tokens, p, series }: FrequenciesProps) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Frequencies as a table">
+      <table class="numbers">
+        <thead>
+          <tr>
+            <th scope="col">token</th>
+            <th scope="col">p</th>
+            {series.map((one) => (
+              <th scope="col" key={one.name}>
+                {one.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {tokens.map((token, i) => (
+            <tr key={i}>
+              <th scope="row">{token}</th>
+              <td>{p[i]!.toFixed(4)}</td>
+              {series.map((one) => (
+                <NumberCell key={one.name} one={one} i={i} p={p[i]!} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function NumberCell({ one, i, p }: { one: Series; i: number; p: number }) {
+  const [low, high] = one.intervals[i]!;
+  const outside = p < low || p > high;
+  return (
+    <td class={outside ? "differs" : ""}>
+      {one.observed[i]!.toFixed(4)}{" "}
+      <span class="decimal">
+        [{low.toFixed(4)}, {high.toFixed(4)}]
+      </span>{" "}
+      {outside && <strong class="remark">p is outside</strong>}
+    </td>
+  );
+}
+
+function shorten(token: string): string {
+  const shown = token.replace(/\n/g, "⏎");
+  return shown.length > 12 ? `${shown.slice(0, 11)}…` : shown;
+}
+
+/** Horizontal bars with their value written at the end. */
+export function Bars(props: { bars: readonly { label: string; value: number }[]; caption: string }) {
+  const most = Math.max(...props.bars.map((bar) => bar.value), 1e-9);
+  const height = props.bars.length * 24;
+  return (
+    <figure class="bars">
+      <figcaption>{props.caption}</figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={describe(props)}>
+        {props.bars.map((bar, i) => (
+          <g key={i} transform={`translate(0 ${i * 24})`}>
+            <text class="label" x={150} y={16} text-anchor="end">
+              {shorten(bar.label)}
+            </text>
+            <rect class="residual" x={160} y={4} width={(bar.value / most) * 300} height={16} rx={2} />
+            <text class="tick" x={168 + (bar.value / most) * 300} y={16}>
+              {bar.value.toFixed(3)}
+            </text>
+          </g>
+        ))}
+      </svg>
+    </figure>
+  );
+}
+
+function describe(props: { bars: readonly { label: string; value: number }[]; caption: string }): string {
+  return `${props.caption}: ${props.bars.map((b) => `${b.label.trim()} ${b.value.toFixed(3)}`).join(", ")}`;
+}

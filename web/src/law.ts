@@ -1,0 +1,49 @@
+// The laws of one speculative step, column by column, in exact fractions.
+import { ONE, Rational, sum, ZERO } from "./rational";
+
+export type Row = readonly Rational[];
+
+export interface Laws {
+  readonly difference: Row;
+  readonly reject: Rational;
+  /** max(0, p - q) divided by its sum; p where that is zero everywhere. */
+  readonly residual: Row;
+  readonly residualNeeded: boolean;
+  readonly corrected: Row;
+  readonly naive: Row;
+}
+
+export function laws(p: Row, q: Row): Laws {
+  const overlap = p.map((x, i) => x.min(q[i]!));
+  const reject = ONE.minus(sum(overlap));
+  const difference = p.map((x, i) => x.minus(q[i]!));
+  const shortfall = difference.map((x) => x.max(ZERO));
+  const missing = sum(shortfall);
+  const residualNeeded = missing.sign > 0;
+  const residual = residualNeeded ? shortfall.map((x) => x.over(missing)) : p;
+  const after = (replacement: Row): Row => overlap.map((x, i) => x.plus(reject.times(replacement[i]!)));
+  return { difference, reject, residual, residualNeeded, corrected: after(residual), naive: after(p) };
+}
+
+/** Whether resampling from p is right here: q is the same multiple of p wherever p is positive. */
+export function shortcutIsRight(p: Row, q: Row): boolean {
+  return laws(p, q).naive.every((x, i) => x.equals(p[i]!));
+}
+
+/** Why the shortcut is right, in one sentence; null where it is wrong. */
+export function whyRight(p: Row, q: Row): string | null {
+  if (!shortcutIsRight(p, q)) return null;
+  if (p.every((x, i) => x.equals(q[i]!))) {
+    return "Nothing is ever rejected when q equals p, so no replacement is drawn and the shortcut cannot do harm.";
+  }
+  if (p.every((x, i) => x.min(q[i]!).sign === 0)) {
+    return (
+      "p and q have no token in common: every draft is rejected, the draft has covered nothing of p, " +
+      "and the residual is p itself. Resampling from p is the correction here."
+    );
+  }
+  return (
+    "q is proportional to p on the tokens that p can give, so the draft covers the same share of each. " +
+    "What is left over has the shape of p: the residual is p itself, and resampling from p is the correction here."
+  );
+}

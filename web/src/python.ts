@@ -1,0 +1,198 @@
+// A fresh interpreter for every run, with another one warming up, so that nothing a program does
+// can reach the next program and nobody waits for a start.
+
+export interface Files {
+  readonly [name: string]: string;
+}
+
+export interface Finished {
+  readonly outcome: "finished";
+  readonly answer: unknown;
+  readonly printed: string;
+  readonly cut: boolean;
+}
+
+export interface Stopped {
+  readonly outcome: "stopped" | "crashed" | "unavailable";
+  readonly message: string;
+  /** What was reported before the end. */
+  readonly sofar: readonly unknown[];
+}
+
+export type Outcome = Finished | Stopped;
+export type State = "idle" | "loading" | "ready" | "running" | "unavailable";
+
+interface Message {
+  readonly type: "ready" | "progress" | "reply" | "broken";
+  readonly nonce?: string;
+  readonly answer?: string;
+  readonly printed?: string;
+  readonly cut?: boolean;
+  readonly why?: string;
+}
+
+const LOAD_LIMIT_MS = 30_000;
+/** A program that reports nothing for this long is taken to be stuck. */
+const STALL_LIMIT_MS = 4_000;
+const INTERRUPT_GRACE_MS = 500;
+const SIGINT = 2;
+
+class Interpreter {
+  readonly ready: Promise<void>;
+  private readonly worker: Worker;
+  private readonly interrupt: Uint8Array | null;
+
+  constructor(worker: string, pyodide: string, files: Files) {
+    this.interrupt = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+    this.worker = new Worker(worker, { type: "module" });
+    this.ready = new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error("it did not start within 30 seconds")), LOAD_LIMIT_MS);
+      this.worker.onerror = () => reject(new Error("its script could not be loaded"));
+      this.worker.onmessage = ({ data }: MessageEvent<Message>) => {
+        clearTimeout(late);
+        if (data.type === "ready") resolve();
+        else reject(new Error(data.why));
+      };
+    });
+    this.worker.postMessage({ type: "start", pyodide, files, interrupt: this.interrupt });
+  }
+
+  run(type: "grade" | "run", source: string, exercise: string, limitMs: number): Promise<Outcome> {
+    const nonce = crypto.randomUUID();
+    const sofar: unknown[] = [];
+    return new Promise((resolve) => {
+      const watch = new Watch(limitMs, {
+        interrupt: () => this.interrupt?.fill(SIGINT),
+        stop: (afterMs) => finish({ outcome: "stopped", message: stuck(afterMs), sofar }),
+      });
+      const finish = (outcome: Outcome) => {
+        watch.end();
+        resolve(outcome);
+      };
+      this.worker.onerror = () => finish({ outcome: "crashed", message: CRASHED, sofar });
+      this.worker.onmessage = ({ data }: MessageEvent<Message>) => {
+        if (data.nonce !== nonce) return;
+        if (data.type === "progress") {
+          sofar.push(JSON.parse(data.answer!));
+          watch.restart();
+        } else if (data.type === "reply") finish(finished(data));
+        else finish({ outcome: "crashed", message: CRASHED, sofar });
+      };
+      this.worker.postMessage({ type, nonce, source, exercise });
+    });
+  }
+
+  stop(): void {
+    this.worker.terminate();
+  }
+}
+
+/** Interrupts a program that is stuck, and a moment later gives up on it. */
+class Watch {
+  private readonly began = performance.now();
+  private timers: number[] = [];
+
+  constructor(
+    private readonly limitMs: number,
+    private readonly act: { interrupt(): void; stop(afterMs: number): void },
+  ) {
+    this.restart();
+  }
+
+  restart(): void {
+    this.end();
+    const left = this.limitMs - (performance.now() - this.began);
+    const wait = Math.max(0, Math.min(STALL_LIMIT_MS, left));
+    this.timers = [
+      setTimeout(() => this.act.interrupt(), wait),
+      setTimeout(() => this.act.stop(performance.now() - this.began), wait + INTERRUPT_GRACE_MS),
+    ] as unknown as number[];
+  }
+
+  end(): void {
+    this.timers.forEach(clearTimeout);
+  }
+}
+
+function finished(message: Message): Finished {
+  return {
+    outcome: "finished",
+    answer: JSON.parse(message.answer!),
+    printed: message.printed ?? "",
+    cut: message.cut ?? false,
+  };
+}
+
+function stuck(afterMs: number): string {
+  return (
+    `Stopped: the program was still running after ${Math.round(afterMs / 1000)} seconds. Look for a loop ` +
+    "that never ends, or for a list that keeps growing."
+  );
+}
+
+const CRASHED =
+  "The program crashed the Python interpreter, most likely by calling itself too deeply. " +
+  "A fresh interpreter is ready for the next run.";
+
+export class PyRunner {
+  private next: Interpreter | null = null;
+  private running = false;
+  private readonly listeners = new Set<() => void>();
+  state: State = "idle";
+  trouble = "";
+
+  constructor(
+    private readonly worker: string,
+    private readonly pyodide: string,
+    private readonly files: Files,
+  ) {}
+
+  /** Starts an interpreter unless one is there; safe to call as often as you like. */
+  warm(): void {
+    if (this.next) return;
+    const interpreter = new Interpreter(this.worker, this.pyodide, this.files);
+    this.next = interpreter;
+    if (!this.running) this.become("loading");
+    interpreter.ready.then(
+      () => this.running || this.become("ready"),
+      (error: Error) => this.fail(interpreter, error),
+    );
+  }
+
+  /** Runs a program in an interpreter of its own; `type` "grade" hands it to the grader. */
+  async run(type: "grade" | "run", source: string, exercise: unknown, limitS: number): Promise<Outcome> {
+    this.warm();
+    const interpreter = this.next!;
+    this.running = true;
+    try {
+      await interpreter.ready;
+    } catch (error) {
+      this.running = false;
+      return { outcome: "unavailable", message: `Python cannot run in this browser: ${(error as Error).message}.`, sofar: [] };
+    }
+    this.become("running");
+    this.next = null;
+    const result = await interpreter.run(type, source, JSON.stringify(exercise ?? null), limitS * 1000);
+    interpreter.stop();
+    this.running = false;
+    this.warm();
+    return result;
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private fail(interpreter: Interpreter, error: Error): void {
+    interpreter.stop();
+    if (this.next === interpreter) this.next = null;
+    this.trouble = error.message;
+    this.become("unavailable");
+  }
+
+  private become(state: State): void {
+    this.state = state;
+    for (const listener of [...this.listeners]) listener();
+  }
+}

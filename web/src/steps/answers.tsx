@@ -1,0 +1,119 @@
+// Typed answers, each judged on its own.
+import { useState } from "preact/hooks";
+import { announce } from "../announce";
+import { judge } from "../answers";
+import type { Context } from "../context";
+import type { Record_ } from "../merge";
+import type { AnswerItem, AnswersStep } from "../page";
+import { useStore } from "../store";
+import { Confirmed, Hints, Html, Verdict, type Tone } from "../ui";
+
+const TONES: Record<string, Tone> = { right: "right", wrong: "wrong", "not judged": "open" };
+const WORDS: Record<string, string> = { right: "Right.", wrong: "Not yet.", "not judged": "Not judged." };
+
+export function Answers({ step, context }: { step: AnswersStep; context: Context }) {
+  useStore(context.store);
+  const saved = context.store.step(step.id);
+  const update = (id: string, change: Record_) => {
+    const items: Record_ = { ...saved, [id]: { ...(saved[id] as Record_ | undefined), ...change } };
+    const all = step.items.every((item) => (items[item.id] as Record_ | undefined)?.status === "right");
+    context.store.update(step.id, all && !saved.passedAt ? { ...items, passedAt: new Date().toISOString() } : items);
+  };
+  return (
+    <ol class="answers">
+      {step.items.map((item) => (
+        <Item
+          key={item.id}
+          id={`${step.id}-${item.id}`}
+          item={item}
+          saved={(saved[item.id] as Record_ | undefined) ?? {}}
+          onChange={(change) => update(item.id, change)}
+        />
+      ))}
+    </ol>
+  );
+}
+
+interface ItemProps {
+  id: string;
+  item: AnswerItem;
+  saved: Record_;
+  onChange(change: Record_): void;
+}
+
+function Item({ id, item, saved, onChange }: ItemProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const raw = typed ?? (saved.raw as string | undefined) ?? "";
+  const status = typed === null ? ((saved.status as string | undefined) ?? "") : "";
+  const verdict = status ? judge(item, raw) : null;
+  const hints = (saved.hints as number | undefined) ?? 0;
+  const check = (event: Event) => {
+    event.preventDefault();
+    const judged = judge(item, raw);
+    const counts = judged.verdict === "not judged" ? 0 : 1;
+    const tries = ((saved.tries as number | undefined) ?? 0) + counts;
+    onChange({ raw, status: judged.verdict, tries });
+    setTyped(null);
+    announce(`${WORDS[judged.verdict]} ${plain(judged.why)}`);
+  };
+  return (
+    <li>
+      <form onSubmit={check}>
+        <label for={id}>
+          <Html html={item.ask} inline />
+        </label>
+        <div class="answer">
+          <input
+            id={id}
+            type="text"
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            placeholder={item.placeholder}
+            value={raw}
+            class={item.form}
+            aria-describedby={`${id}-verdict`}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+          <button type="submit">Check</button>
+        </div>
+      </form>
+      <div id={`${id}-verdict`}>
+        {verdict && (
+          <Verdict tone={TONES[verdict.verdict]!}>
+            <strong>{WORDS[verdict.verdict]}</strong> <Html html={verdict.why} inline />
+            {verdict.verdict === "right" && <Html html={item.solution} />}
+          </Verdict>
+        )}
+      </div>
+      {status !== "right" && (
+        <>
+          <Hints hints={item.hints} shown={hints} onShow={(count) => onChange({ hints: count })} />
+          <Solution item={item} saved={saved} ready={hints >= item.hints.length} onChange={onChange} />
+        </>
+      )}
+    </li>
+  );
+}
+
+function Solution(props: { item: AnswerItem; saved: Record_; ready: boolean; onChange(change: Record_): void }) {
+  if (props.saved.solutionSeen) {
+    return (
+      <Verdict tone="info">
+        <Html html={props.item.solution} />
+      </Verdict>
+    );
+  }
+  if (!props.ready) return null;
+  return (
+    <Confirmed
+      label="Show the solution"
+      sure="Yes, show it"
+      onClick={() => props.onChange({ solutionSeen: true })}
+    />
+  );
+}
+
+function plain(html: string): string {
+  return new DOMParser().parseFromString(html, "text/html").body.textContent ?? "";
+}

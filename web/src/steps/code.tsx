@@ -1,0 +1,384 @@
+// The exercise: write, run, read why a test failed, ask for a hint, come back tomorrow.
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { announce } from "../announce";
+import { download } from "../api";
+import { Frequencies } from "../charts";
+import type { Context } from "../context";
+import type { Editor } from "../editor";
+import type { CodeStep } from "../page";
+import type { PyRunner, State } from "../python";
+import { useStore } from "../store";
+import { Confirmed, Hints, Verdict } from "../ui";
+
+interface Test {
+  readonly id: string;
+  readonly name: string;
+  readonly status: "pass" | "fail" | "error" | "skipped";
+  readonly call?: string;
+  readonly got?: string;
+  readonly message?: string;
+}
+
+interface Plots {
+  readonly p?: readonly number[];
+  readonly trials: number;
+  readonly level: number;
+  readonly series: readonly {
+    readonly method: "exact" | "naive";
+    readonly frequencies: readonly number[];
+    readonly low: readonly number[];
+    readonly high: readonly number[];
+  }[];
+}
+
+interface Reply {
+  readonly status: "pass" | "fail" | "error" | "harness-error";
+  readonly message?: string;
+  readonly tests: readonly Test[];
+  readonly stdout?: string;
+  readonly plots?: Plots;
+}
+
+interface Result {
+  readonly code: string;
+  readonly reply: Reply | null;
+  readonly trouble: string;
+  readonly printed: string;
+  readonly cut: boolean;
+}
+
+const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
+const SHORTCUT = MAC ? "⌘ Enter" : "Ctrl+Enter";
+
+const STATES: Record<State, string> = {
+  idle: "Python starts when you get here",
+  loading: "Python is starting…",
+  ready: "Python is ready",
+  running: "Running your program…",
+  unavailable: "Python cannot run in this browser",
+};
+
+export function Code({ step, context }: { step: CodeStep; context: Context }) {
+  useStore(context.store);
+  const { store, python } = context;
+  const saved = store.step(step.id);
+  const draft = (saved.draft as string | undefined) ?? step.starter;
+  const [result, setResult] = useState<Result | null>(null);
+  const now = useRef(draft);
+  const write = (text: string) => {
+    now.current = text;
+    store.update(step.id, { draft: text, starter: context.page.lesson.contentHash });
+  };
+  const run = async () => {
+    if (python.state === "running") return;
+    const code = now.current;
+    const found = await grade(python, code, step);
+    setResult(found);
+    const passed = found.reply?.status === "pass" ? { passedAt: new Date().toISOString() } : {};
+    store.update(step.id, { draft: code, runs: ((saved.runs as number | undefined) ?? 0) + 1, ...passed });
+    announce(spoken(found));
+  };
+  const latest = useRef(run);
+  latest.current = run;
+  const hints = (saved.hints as number | undefined) ?? 0;
+  return (
+    <div class="exercise">
+      <Write context={context} step={step} draft={draft} onChange={write} onRun={() => void latest.current()} />
+      <div class="buttons">
+        <RunButton python={python} onRun={() => void run()} />
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => download(step.filename, new Blob([now.current], { type: "text/x-python" }))}
+        >
+          Download {step.filename}
+        </button>
+        <Restart step={step} draft={draft} onWrite={write} />
+      </div>
+      <Results step={step} result={result} stale={result !== null && result.code !== draft} />
+      <Hints hints={step.hints} shown={hints} onShow={(count) => store.update(step.id, { hints: count })} />
+      <Solution step={step} context={context} ready={hints >= step.hints.length} />
+      <p class="fine">
+        In the terminal, with your own Python and NumPy:{" "}
+        <code>
+          draftproof learn check {context.page.lesson.n} {step.filename}
+        </code>
+      </p>
+    </div>
+  );
+}
+
+async function grade(python: PyRunner, code: string, step: CodeStep): Promise<Result> {
+  const outcome = await python.run("grade", code, step.exercise, step.time_limit_s);
+  if (outcome.outcome !== "finished") {
+    const tests = outcome.sofar as Test[];
+    const reply = tests.length ? { status: "error" as const, tests } : null;
+    return { code, reply, trouble: outcome.message, printed: "", cut: false };
+  }
+  const reply = outcome.answer as Reply;
+  return { code, reply, trouble: "", printed: reply.stdout || outcome.printed, cut: outcome.cut };
+}
+
+function spoken(result: Result): string {
+  if (!result.reply || result.trouble) return result.trouble;
+  const { tests, message } = result.reply;
+  const passed = tests.filter((test) => test.status === "pass").length;
+  const first = tests.find((test) => test.status === "fail" || test.status === "error");
+  return `${passed} of ${tests.length} tests passed. ${first ? `${first.name}: ${first.message ?? ""}` : (message ?? "")}`;
+}
+
+function RunButton({ python, onRun }: { python: PyRunner; onRun(): void }) {
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  useEffect(() => python.subscribe(() => redraw(0)), [python]);
+  const state = python.state;
+  return (
+    <>
+      <button type="button" class="primary" onClick={onRun} disabled={state === "running"}>
+        Run the tests <kbd>{SHORTCUT}</kbd>
+      </button>
+      <span class={`python ${state}`}>
+        {STATES[state]}
+        {state === "unavailable" && `: ${python.trouble}`}
+      </span>
+    </>
+  );
+}
+
+interface WriteProps {
+  context: Context;
+  step: CodeStep;
+  draft: string;
+  onChange(text: string): void;
+  onRun(): void;
+}
+
+const PLAIN = "draftproof-plain-editor";
+
+/** The editor, or a plain text box for those who prefer one. */
+function Write(props: WriteProps) {
+  const [plain, setPlain] = useState(() => localStorage.getItem(PLAIN) === "yes");
+  const choose = (wanted: boolean) => {
+    localStorage.setItem(PLAIN, wanted ? "yes" : "no");
+    setPlain(wanted);
+  };
+  return (
+    <div class="write">
+      {plain ? <PlainBox {...props} /> : <RichEditor {...props} />}
+      <p class="fine">
+        <label class="inline">
+          <input type="checkbox" checked={plain} onChange={(event) => choose(event.currentTarget.checked)} /> Plain
+          text box
+        </label>
+        {!plain && " · Tab indents; press Escape, then Tab, to leave the editor."}
+      </p>
+    </div>
+  );
+}
+
+function PlainBox({ step, draft, onChange, onRun }: WriteProps) {
+  return (
+    <textarea
+      class="plain-code"
+      aria-label={`Your program, ${step.filename}`}
+      spellcheck={false}
+      autocapitalize="off"
+      rows={Math.min(40, draft.split("\n").length + 2)}
+      value={draft}
+      onInput={(event) => onChange(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        onRun();
+      }}
+    />
+  );
+}
+
+function RichEditor({ context, step, draft, onChange, onRun }: WriteProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | null>(null);
+  const handlers = useRef({ onChange, onRun });
+  handlers.current = { onChange, onRun };
+  useEffect(() => {
+    let wanted = true;
+    void import("../editor").then(({ openEditor }) => {
+      if (!wanted || !place.current) return;
+      place.current.replaceChildren();
+      editor.current = openEditor({
+        parent: place.current,
+        text: draft,
+        label: `Your program, ${step.filename}`,
+        nonce: context.page.nonce,
+        onChange: (text) => handlers.current.onChange(text),
+        onRun: () => handlers.current.onRun(),
+      });
+    });
+    return () => {
+      wanted = false;
+      editor.current?.close();
+      editor.current = null;
+    };
+  }, []);
+  useEffect(() => {
+    if (editor.current && editor.current.read() !== draft) editor.current.write(draft);
+  }, [draft]);
+  return <div class="editor" ref={place} />;
+}
+
+/** Back to the starter, with the way back; also told when the lesson's text has changed since. */
+function Restart({ step, draft, onWrite }: { step: CodeStep; draft: string; onWrite(text: string): void }) {
+  const [before, setBefore] = useState<string | null>(null);
+  if (before !== null && draft === step.starter) {
+    return (
+      <button
+        type="button"
+        class="quiet"
+        onClick={() => {
+          onWrite(before);
+          setBefore(null);
+        }}
+      >
+        Undo: bring my program back
+      </button>
+    );
+  }
+  return (
+    <Confirmed
+      label="Start over"
+      sure="Yes, replace my program"
+      disabled={draft === step.starter}
+      onClick={() => {
+        setBefore(draft);
+        onWrite(step.starter);
+        announce("The starter is back. Undo brings your program back.");
+      }}
+    />
+  );
+}
+
+function Results({ step, result, stale }: { step: CodeStep; result: Result | null; stale: boolean }) {
+  if (!result) {
+    return (
+      <div class="results">
+        <h3>Tests</h3>
+        <ul class="tests waiting">
+          {step.tests.map((test) => (
+            <li key={test.id}>{test.name}</li>
+          ))}
+        </ul>
+      </div>
+    );
+  }
+  return (
+    <div class={`results ${stale ? "stale" : ""}`}>
+      {stale && <p class="note">The code has changed since this run.</p>}
+      {result.trouble && <Verdict tone="wrong">{result.trouble}</Verdict>}
+      {result.reply && <Graded step={step} reply={result.reply} />}
+      {result.printed && (
+        <details>
+          <summary>What your program printed</summary>
+          <pre tabIndex={0}>{result.printed}</pre>
+          {result.cut && <p class="note">Cut here: the program printed more than is shown.</p>}
+        </details>
+      )}
+      {result.cut && !result.printed && <p class="note">The program printed more than is shown.</p>}
+      {result.reply?.plots?.p && <Proof plots={result.reply.plots} p={result.reply.plots.p} />}
+    </div>
+  );
+}
+
+function Graded({ step, reply }: { step: CodeStep; reply: Reply }) {
+  const passed = reply.tests.filter((test) => test.status === "pass").length;
+  const first = reply.tests.find((test) => test.status === "fail" || test.status === "error");
+  const harness = reply.status === "harness-error";
+  return (
+    <>
+      <h3>
+        {passed} of {Math.max(reply.tests.length, step.tests.length)} tests passed
+      </h3>
+      {reply.message && (
+        <Verdict tone={harness ? "open" : reply.status === "pass" ? "right" : "wrong"}>{reply.message}</Verdict>
+      )}
+      {harness && <p class="note">This is a fault of the lesson, not of your program, and does not count.</p>}
+      <ul class="tests">
+        {reply.tests.map((test) => (
+          <TestLine key={test.id} test={test} open={test === first} />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+const SIGNS: Record<Test["status"], string> = { pass: "✓", fail: "✗", error: "✗", skipped: "·" };
+
+function TestLine({ test, open }: { test: Test; open: boolean }) {
+  const sign = (
+    <span class="sign" aria-hidden="true">
+      {SIGNS[test.status]}
+    </span>
+  );
+  if (test.status === "pass" || test.status === "skipped") {
+    return (
+      <li class={test.status}>
+        {sign} {test.name} <span class="unseen">{test.status === "pass" ? "passed" : "not run"}</span>
+      </li>
+    );
+  }
+  return (
+    <li class={test.status}>
+      <details open={open}>
+        <summary>
+          {sign} {test.name} <span class="unseen">failed</span>
+        </summary>
+        {test.message && <p class="message">{test.message}</p>}
+        {test.call && (
+          <pre tabIndex={0}>
+            {test.call}
+            {test.got ? `\n→ ${test.got}` : ""}
+          </pre>
+        )}
+      </details>
+    </li>
+  );
+}
+
+const NAMES = { exact: "your correction", naive: "your resampling from p" };
+
+function Proof({ plots, p }: { plots: Plots; p: readonly number[] }) {
+  const series = plots.series.map((one) => ({
+    name: NAMES[one.method],
+    tone: one.method,
+    observed: one.frequencies,
+    intervals: one.low.map((low, i) => [low, one.high[i]!] as const),
+  }));
+  return (
+    <Frequencies
+      tokens={p.map((_, i) => `token ${i}`)}
+      p={p}
+      series={series}
+      caption={`What your own program drew, ${plots.trials.toLocaleString("en")} steps by each method, beside p; the intervals hold together with probability ${plots.level}`}
+    />
+  );
+}
+
+function Solution({ step, context, ready }: { step: CodeStep; context: Context; ready: boolean }) {
+  const saved = context.store.step(step.id);
+  if (saved.passedAt || saved.solutionSeen) {
+    return (
+      <details class="solution">
+        <summary>A solution</summary>
+        <pre tabIndex={0}>
+          <code>{step.reference}</code>
+        </pre>
+      </details>
+    );
+  }
+  if (!ready) return null;
+  return (
+    <Confirmed
+      label="Show a solution"
+      sure="Yes, show it"
+      onClick={() => context.store.update(step.id, { solutionSeen: true })}
+    />
+  );
+}

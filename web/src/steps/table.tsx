@@ -1,0 +1,353 @@
+// The live table: change p and q, see every exact law follow.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { announce } from "../announce";
+import type { Context } from "../context";
+import { laws, whyRight, type Laws, type Row } from "../law";
+import { parsePlace, place } from "../link";
+import type { Column, Preset, TableStep } from "../page";
+import { Rational } from "../rational";
+import { Exact, Html, minus } from "../ui";
+import {
+  fromLink,
+  fromRow,
+  MOST_STEPS,
+  setProbability,
+  setWeight,
+  toLink,
+  toRow,
+  total,
+  type Weights,
+} from "../weights";
+
+type Which = "p" | "q";
+type Pair = Readonly<Record<Which, Weights>>;
+
+/** Sliders move in steps of a twentieth or finer. */
+const STEPS = 20;
+const MOST_TOKENS = 8;
+
+function pairOf(rows: { p: readonly string[]; q: readonly string[] }): Pair {
+  const row = (texts: readonly string[]) => fromRow(texts.map((text) => Rational.parse(text)!), STEPS);
+  return { p: row(rows.p), q: row(rows.q) };
+}
+
+function pairFrom(link: { p: unknown; q: unknown }): Pair | null {
+  if (typeof link.p !== "string" || typeof link.q !== "string") return null;
+  const tokens = link.p.split(".").length;
+  if (tokens < 2 || tokens > MOST_TOKENS) return null;
+  const [p, q] = [fromLink(link.p, tokens), fromLink(link.q, tokens)];
+  return p && q ? { p, q } : null;
+}
+
+function pairFromAddress(step: TableStep): Pair | null {
+  const here = parsePlace(location.hash);
+  return here.step === step.id ? pairFrom(here) : null;
+}
+
+function linkOf(step: TableStep, pair: Pair): string {
+  return place(step.id, toLink(pair.p), toLink(pair.q));
+}
+
+export function Table({ step, context }: { step: TableStep; context: Context }) {
+  const [pair, setPair] = useState<Pair>(() => {
+    const { p = null, q = null } = context.store.step(step.id);
+    return pairFromAddress(step) ?? pairFrom({ p, q }) ?? pairOf(step);
+  });
+  const [preset, setPreset] = useState<Preset | null>(null);
+  const settled = useRef(pair);
+  useEffect(() => {
+    const restore = () => {
+      const linked = pairFromAddress(step);
+      if (!linked) return;
+      settled.current = linked;
+      setPair(linked);
+      setPreset(null);
+    };
+    addEventListener("popstate", restore);
+    return () => removeEventListener("popstate", restore);
+  }, [step]);
+
+  const change = (next: Pair, from: Preset | null = null) => {
+    setPair(next);
+    setPreset(from);
+  };
+  const settle = (next: Pair) => {
+    const link = linkOf(step, next);
+    if (link === linkOf(step, settled.current)) return;
+    // The entry before the change says what was there, so that Back restores it.
+    history.replaceState(null, "", linkOf(step, settled.current));
+    history.pushState(null, "", link);
+    settled.current = next;
+    const [p, q] = [toLink(next.p), toLink(next.q)];
+    context.store.update(step.id, { p, q, doneAt: new Date().toISOString() });
+    announce(summary(toRow(next.p), toRow(next.q)));
+  };
+  const choose = (from: Preset) => {
+    const next = pairOf(from);
+    change(next, from);
+    settle(next);
+  };
+  return (
+    <div class="live-table">
+      <Presets presets={step.presets} chosen={preset} onChoose={choose} />
+      {preset && <Html html={preset.note} />}
+      <Grid step={step} context={context} pair={pair} onChange={change} onSettle={settle} />
+      <Below pair={pair} />
+      <CopyLink pair={pair} step={step} />
+    </div>
+  );
+}
+
+function Presets(props: {
+  presets: readonly Preset[];
+  chosen: Preset | null;
+  onChoose(preset: Preset): void;
+}) {
+  return (
+    <div class="buttons" role="group" aria-label="Examples">
+      {props.presets.map((preset) => (
+        <button
+          type="button"
+          key={preset.id}
+          class="quiet"
+          aria-pressed={preset === props.chosen}
+          onClick={() => props.onChoose(preset)}
+        >
+          {preset.title}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface GridProps {
+  step: TableStep;
+  context: Context;
+  pair: Pair;
+  onChange(pair: Pair): void;
+  onSettle(pair: Pair): void;
+}
+
+function Grid(props: GridProps) {
+  const { step, context, pair } = props;
+  const [p, q] = [toRow(pair.p), toRow(pair.q)];
+  const law = laws(p, q);
+  const names = p.map((_, i) => (p.length === step.tokens.length ? step.tokens[i]! : `${i}`));
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${step.title}: the table`}>
+      <table class="laws">
+        <thead>
+          <tr>
+            {step.columns.map((column) => (
+              <th scope="col" key={column} class={column}>
+                <Html html={context.page.columns[column]} inline />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((name, token) => (
+            <tr key={token}>
+              {step.columns.map((column) => (
+                <Cell key={column} {...props} column={column} token={token} name={name} p={p} law={law} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface CellProps extends GridProps {
+  column: Column;
+  token: number;
+  name: string;
+  p: Row;
+  law: Laws;
+}
+
+function Cell(props: CellProps) {
+  const { column, token, law, p } = props;
+  switch (column) {
+    case "token":
+      return <th scope="row">{props.name}</th>;
+    case "p":
+    case "q":
+      return <WeightCell {...props} which={column} />;
+    case "residual":
+      return (
+        <td class={law.residualNeeded ? "" : "unused"}>
+          <Exact value={law.residual[token]!} />
+          {!law.residualNeeded && <span class="remark">not needed</span>}
+        </td>
+      );
+    default:
+      return <LawCell value={law[column][token]!} p={p[token]!} />;
+  }
+}
+
+/** Marked exactly where it differs from p: by colour, by sign and by the signed difference. */
+function LawCell({ value, p }: { value: Rational; p: Rational }) {
+  const off = value.minus(p);
+  if (off.sign === 0) {
+    return (
+      <td class="agrees">
+        <Exact value={value} /> <span class="remark">= p</span>
+      </td>
+    );
+  }
+  return (
+    <td class="differs">
+      <Exact value={value} />{" "}
+      <span class="remark">
+        <strong>≠ p</strong> by {minus((off.sign > 0 ? "+" : "") + off.toString())}
+      </span>
+    </td>
+  );
+}
+
+function WeightCell(props: CellProps & { which: Which }) {
+  const { which, token, pair, name } = props;
+  const row = pair[which];
+  const whole = total(row);
+  const value = Rational.of(row.weights[token]!, whole);
+  const unit = whole % STEPS === 0 ? whole / STEPS : 1;
+  const put = (next: Weights): Pair => ({ ...pair, [which]: next });
+  const slide = (event: Event) => {
+    props.onChange(put(setWeight(row, token, Number((event.target as HTMLInputElement).value))));
+  };
+  const label = `${which} of token ${name}`;
+  return (
+    <td class={which}>
+      <Typed
+        label={label}
+        value={value}
+        onValue={(typed) => {
+          const next = setProbability(row, token, typed);
+          if (!next) return false;
+          props.onChange(put(next));
+          props.onSettle(put(next));
+          return true;
+        }}
+      />
+      <input
+        type="range"
+        class={`bar ${which}`}
+        min={0}
+        max={whole}
+        step={unit}
+        value={row.weights[token]!}
+        aria-label={label}
+        aria-valuetext={value.toString()}
+        style={{ "--fill": `${100 * value.toNumber()}%` }}
+        onInput={slide}
+        onChange={() => props.onSettle(pair)}
+      />
+    </td>
+  );
+}
+
+/** A probability to type over: a decimal or a fraction. */
+function Typed(props: { label: string; value: Rational; onValue(value: Rational): boolean }) {
+  const [draft, setDraft] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+  const shown = props.value.toString();
+  const commit = () => {
+    if (draft === null || draft.trim() === shown) {
+      setDraft(null);
+      setProblem("");
+      return;
+    }
+    const value = Rational.parse(draft.replace(",", "."));
+    const why =
+      value === null
+        ? "Type a decimal or a fraction, such as 0.3 or 3/10."
+        : value.sign < 0 || value.toNumber() > 1
+          ? "A probability lies between 0 and 1."
+          : props.onValue(value)
+            ? ""
+            : `Too fine: use steps of 1/${MOST_STEPS} at most.`;
+    setProblem(why);
+    if (why) announce(why);
+    else setDraft(null);
+  };
+  const decimal = props.value.exactDecimal(6) ?? `≈ ${props.value.rounded(4)}`;
+  return (
+    <>
+      <span class="typed">
+        <input
+          type="text"
+          inputMode="text"
+          autocomplete="off"
+          spellcheck={false}
+          aria-label={`${props.label}, typed`}
+          aria-invalid={problem !== ""}
+          value={draft ?? shown}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onBlur={commit}
+          onKeyDown={(event) => event.key === "Enter" && commit()}
+        />
+        {props.value.den !== 1n && <span class="decimal">{decimal}</span>}
+      </span>
+      {problem && <span class="problem">{problem}</span>}
+    </>
+  );
+}
+
+function Below({ pair }: { pair: Pair }) {
+  const [p, q] = [toRow(pair.p), toRow(pair.q)];
+  const law = laws(p, q);
+  const right = whyRight(p, q);
+  return (
+    <>
+      <dl class="facts">
+        <dt>P(reject)</dt>
+        <dd class="reject">
+          <Exact value={law.reject} />
+        </dd>
+        <dt>p − q</dt>
+        <dd class="difference">
+          {law.difference.map((x, i) => (
+            <Exact key={i} value={x} signed />
+          ))}
+        </dd>
+      </dl>
+      {right && (
+        <p class="why-right">
+          <strong>The shortcut is right here.</strong> {right}
+        </p>
+      )}
+    </>
+  );
+}
+
+function CopyLink({ pair, step }: { pair: Pair; step: TableStep }) {
+  const [copied, setCopied] = useState("");
+  const copy = async () => {
+    const link = location.href.split("#")[0] + linkOf(step, pair);
+    try {
+      await navigator.clipboard.writeText(link);
+      setCopied("Copied.");
+      announce("The link to this table is copied.");
+    } catch {
+      setCopied(link);
+    }
+  };
+  return (
+    <p class="copy">
+      <button type="button" class="quiet" onClick={() => void copy()}>
+        Copy a link to this table
+      </button>{" "}
+      <span>{copied}</span>
+    </p>
+  );
+}
+
+function summary(p: Row, q: Row): string {
+  const { naive, reject } = laws(p, q);
+  const wrong = naive.filter((x, i) => !x.equals(p[i]!)).length;
+  return wrong
+    ? `P of reject is ${reject}. Resampling from p gets ${wrong} of ${p.length} tokens wrong.`
+    : `P of reject is ${reject}. Resampling from p is right here.`;
+}

@@ -1,0 +1,103 @@
+// Small pieces that several steps share.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { announce } from "./announce";
+import type { Rational } from "./rational";
+
+/** Prose that the server has already turned into HTML. */
+export function Html(props: { html: string; inline?: boolean }) {
+  const inner = { dangerouslySetInnerHTML: { __html: props.html } };
+  return props.inline ? <span {...inner} /> : <div class="prose" {...inner} />;
+}
+
+/** An exact value with its decimal beside it. */
+export function Exact(props: { value: Rational; signed?: boolean }) {
+  const { value } = props;
+  const plus = props.signed && value.sign > 0 ? "+" : "";
+  const decimal = value.exactDecimal(6);
+  const shown = decimal ?? value.rounded(4);
+  const whole = value.den === 1n;
+  return (
+    <span class="exact">
+      <span class="fraction">{minus(plus + value.toString())}</span>
+      {!whole && (
+        <span class="decimal">
+          {decimal === null ? "≈ " : ""}
+          {minus(plus + shown)}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** A real minus sign instead of a hyphen. */
+export function minus(text: string): string {
+  return text.replace("-", "−");
+}
+
+export type Tone = "right" | "wrong" | "open" | "info";
+
+const SIGNS: Record<Tone, string> = { right: "✓", wrong: "✗", open: "?", info: "i" };
+
+/** A verdict is a sign and a sentence; its colour only repeats them. */
+export function Verdict(props: { tone: Tone; id?: string; children: ComponentChildren }) {
+  return (
+    <div class={`verdict ${props.tone}`} {...(props.id ? { id: props.id } : {})}>
+      <span class="sign" aria-hidden="true">
+        {SIGNS[props.tone]}
+      </span>
+      <div>{props.children}</div>
+    </div>
+  );
+}
+
+/** Hints one at a time, counted, so that none is passed by accident. */
+export function Hints(props: { hints: readonly string[]; shown: number; onShow(count: number): void }) {
+  const { hints, shown } = props;
+  if (hints.length === 0) return null;
+  const more = () => {
+    props.onShow(shown + 1);
+    announce(`Hint ${shown + 1} of ${hints.length} is shown.`);
+  };
+  return (
+    <div class="hints">
+      <ol>
+        {hints.slice(0, shown).map((hint) => (
+          <li key={hint}>
+            <Html html={hint} />
+          </li>
+        ))}
+      </ol>
+      {shown < hints.length && (
+        <button type="button" class="quiet" onClick={more}>
+          Hint {shown + 1} of {hints.length}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A button that asks once more before it does something hard to take back. */
+export function Confirmed(props: { label: string; sure: string; onClick(): void; disabled?: boolean }) {
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    if (!asked) return;
+    const timer = setTimeout(() => setAsked(false), 6000);
+    return () => clearTimeout(timer);
+  }, [asked]);
+  const click = () => {
+    if (asked) props.onClick();
+    setAsked(!asked);
+  };
+  return (
+    <button type="button" class="quiet" onClick={click} disabled={props.disabled ?? false}>
+      {asked ? props.sure : props.label}
+    </button>
+  );
+}
+
+export const reducedMotion = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+export function percent(x: number): string {
+  return `${(100 * x).toFixed(1)} %`;
+}
