@@ -146,6 +146,21 @@ def check_pair(p: RowLike, q: RowLike) -> tuple[Row, Row]:
     return target, draft
 
 
+def likeliest(row: Row, count: int) -> list[int]:
+    """Give the `count` likeliest tokens of positive probability, the lowest id first on a tie.
+
+    Examples
+    --------
+    >>> likeliest(np.array([0.2, 0.4, 0.4, 0.0]), 2)
+    [1, 2]
+    """
+    if count < 1:
+        return []
+    bar = 0 if count >= len(row) else np.partition(row, -count)[-count]
+    able = np.flatnonzero((row >= bar) & (row > 0))
+    return [int(able[at]) for at in np.argsort(-row[able], kind="stable")[:count]]
+
+
 def normalised(row: Row) -> Row:
     """Give the row divided by its sum, as it is wherever a token is drawn from it."""
     return np.asarray(row / row.sum())

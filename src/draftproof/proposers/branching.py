@@ -19,7 +19,7 @@ import numpy as np
 
 from draftproof.chance import Chance
 from draftproof.contracts import ROOT, Draft, Predictor, Text
-from draftproof.dist import Row, normalised
+from draftproof.dist import Row, likeliest, normalised
 from draftproof.errors import InvalidInput
 
 Pick = Callable[[Row], int]
@@ -70,18 +70,6 @@ SCHEMES: Mapping[str, Callable[[Row, int, Pick], Siblings_]] = MappingProxyType(
     }
 )
 """The ways to draw siblings. Where q runs out of tokens there are fewer of them."""
-
-
-def likeliest(q: Row, count: int) -> list[int]:
-    """Give the `count` likeliest tokens of positive probability, the lowest id first on a tie.
-
-    Examples
-    --------
-    >>> likeliest(np.array([0.2, 0.4, 0.4, 0.0]), 2)
-    [1, 2]
-    """
-    order = np.argsort(-q, kind="stable")[:count]
-    return [int(token) for token in order if q[token] > 0]
 
 
 def one_hot(like: Row, token: int) -> Row:

@@ -230,10 +230,14 @@ def choose_by_max_ratio(fork: Fork) -> Choice:
 
 
 def by_ratio(p: Row, q: Row) -> Any:
-    """Give the token ids in ascending order of p/q; tokens that are never drafted come last."""
+    """Give the token ids in ascending order of p/q, the lowest id first on a tie."""
+    return np.argsort(ratios(p, q), kind="stable")
+
+
+def ratios(p: Row, q: Row) -> Row:
+    """Give p/q; infinite for a token that is never drafted."""
     drafted = q > 0
-    ratios = np.where(drafted, p / np.where(drafted, q, 1), np.inf)
-    return np.argsort(ratios, kind="stable")
+    return np.where(drafted, p / np.where(drafted, q, 1), np.inf)
 
 
 def ranks(order: Any) -> Any:
