@@ -21,6 +21,7 @@ from draftproof.proposers import (
     NGram,
     PromptLookup,
     Setting,
+    Suffix,
     check_same_vocabulary,
     propose,
     proposer_named,
@@ -43,6 +44,7 @@ def everyone(eos=()):
         NGram(VOCAB, grams, eos=eos),
         NGram(VOCAB, grams, warp=Warp(temperature=0.5, top_p=0.8, presence_penalty=1.0), eos=eos),
         NGram(VOCAB, eos=eos),
+        Suffix(VOCAB, eos=eos),
     ]
 
 
@@ -384,5 +386,5 @@ def test_every_name_makes_a_proposer_of_that_name(name):
 
 
 def test_an_unknown_name_is_refused_with_the_names_there_are():
-    with pytest.raises(InvalidInput, match="'magic'; choose 'prompt-lookup' or 'ngram'"):
+    with pytest.raises(InvalidInput, match="'magic'; choose 'prompt-lookup', 'ngram'"):
         proposer_named("magic", Setting(vocab_size=8, warp=Warp()))

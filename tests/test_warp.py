@@ -275,9 +275,9 @@ def test_a_bad_row_is_named_when_it_is_looked_at(warp, row, reason):
 
 
 def test_ids_outside_the_vocabulary_are_refused():
-    with pytest.raises(InvalidInput, match="logit_bias names token 9"):
+    with pytest.raises(InvalidInput, match="logit_bias holds token 9"):
         Warped(Toy(None, 3), Warp(logit_bias={9: 1.0}))
-    with pytest.raises(InvalidInput, match="eos names token 3"):
+    with pytest.raises(InvalidInput, match="eos holds token 3"):
         Warped(Toy(None, 3), Warp(eos=(3,)))
     with pytest.raises(InvalidInput, match="text holds token 5"):
         Warp(repetition_penalty=2.0).row([0.0, 0.0], (0, 5))

@@ -30,7 +30,7 @@ leaves nothing behind.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -119,6 +119,11 @@ class Warp:
         """True when a row depends on the text and not on its logits alone."""
         neutral = self.repetition_penalty == 1
         return not neutral or self._counts or self.min_tokens > 0
+
+    @property
+    def pairs(self) -> tuple[tuple[int, float], ...]:
+        """The logit bias as pairs, ascending by id."""
+        return tuple(dict(self.logit_bias).items())
 
     @property
     def _counts(self) -> bool:
@@ -213,10 +218,9 @@ class Warp:
         return out
 
     def _add_bias(self, out: Floats, support: Ids | None) -> None:
-        if self.logit_bias:
-            ids, bias = zip(*dict(self.logit_bias).items(), strict=True)
-            at, known = _places(np.array(ids, dtype=np.intp), support, out.size, "logit_bias")
-            out[at] += np.array(bias)[known]
+        ids = np.array([token for token, _ in self.pairs], dtype=np.intp)
+        at, known = _places(ids, support, out.size, "logit_bias")
+        out[at] += np.array([add for _, add in self.pairs])[known]
 
     def _penalise(self, out: Floats, support: Ids | None, seen: Ids, generated: Ids) -> None:
         if self.repetition_penalty != 1:
@@ -268,7 +272,8 @@ class Warped:
     def __init__(self, backend: Backend, warp: Warp, *, prompt: int = 0) -> None:
         if not _whole(prompt, 0):
             raise InvalidInput(f"prompt is {prompt!r}; it is a number of tokens, 0 or more.")
-        _check_ids(warp, backend)
+        for field, ids in (("logit_bias", [token for token, _ in warp.pairs]), ("eos", warp.eos)):
+            _places(np.array(ids, dtype=np.intp), None, backend.vocab_size, field)
         self.backend, self.warp, self.prompt = backend, warp, prompt
 
     def rows(self, text: Text, draft: Draft) -> Sequence[Row]:
@@ -394,31 +399,10 @@ def _pairs(bias: Mapping[int, float] | tuple[tuple[int, float], ...]) -> Any:
 
 
 def _check(warp: Warp) -> None:
-    number, whole = _number, _whole
-    t = warp.temperature
-    rules: tuple[tuple[str, bool, str], ...] = (
-        ("temperature", number(t) and (t == 0 or t >= COLDEST), f"0 (greedy) or >= {COLDEST:g}"),
-        ("top_k", warp.top_k is None or whole(warp.top_k, 1), "a whole number >= 1, or None"),
-        ("top_p", number(warp.top_p) and 0 < warp.top_p <= 1, "above 0 and at most 1"),
-        ("min_p", number(warp.min_p) and 0 <= warp.min_p <= 1, "between 0 and 1"),
-        (
-            "repetition_penalty",
-            number(warp.repetition_penalty) and warp.repetition_penalty > 0,
-            "above 0 (1 is none)",
-        ),
-        ("presence_penalty", number(warp.presence_penalty), "a finite number (0 is none)"),
-        ("frequency_penalty", number(warp.frequency_penalty), "a finite number (0 is none)"),
-        (
-            "logit_bias",
-            all(token >= 0 and add < math.inf for token, add in dict(warp.logit_bias).items()),
-            "ids >= 0 with finite numbers or -inf",
-        ),
-        ("min_tokens", whole(warp.min_tokens, 0), "a whole number >= 0"),
-        ("eos", all(whole(token, 0) for token in warp.eos), "token ids >= 0"),
-    )
-    for name, holds, rule in rules:
-        if not holds:
-            raise InvalidInput(f"{name} is {getattr(warp, name)!r}; it must be {rule}.")
+    for name, (holds, rule) in RULES.items():
+        value = getattr(warp, name)
+        if not holds(value):
+            raise InvalidInput(f"{name} is {value!r}; it must be {rule}.")
     if warp.min_tokens and not warp.eos:
         raise InvalidInput(
             f"min_tokens is {warp.min_tokens} and eos is empty; name the end-of-sequence ids that "
@@ -436,11 +420,19 @@ def _whole(value: object, least: int) -> bool:
     return known and value >= least  # type: ignore[operator]
 
 
-def _check_ids(warp: Warp, backend: Backend) -> None:
-    for field, ids in (("logit_bias", tuple(dict(warp.logit_bias))), ("eos", warp.eos)):
-        beyond = [token for token in ids if token >= backend.vocab_size]
-        if beyond:
-            raise InvalidInput(
-                f"{field} names token {beyond[0]}, and {backend.name} has {backend.vocab_size} "
-                f"tokens; ids run from 0 to {backend.vocab_size - 1}."
-            )
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "temperature": (lambda t: _number(t) and (t == 0 or t >= COLDEST), "0 (greedy) or >= 1e-6"),
+    "top_k": (lambda k: k is None or _whole(k, 1), "a whole number >= 1, or None"),
+    "top_p": (lambda share: _number(share) and 0 < share <= 1, "above 0 and at most 1"),
+    "min_p": (lambda share: _number(share) and 0 <= share <= 1, "between 0 and 1"),
+    "repetition_penalty": (lambda r: _number(r) and r > 0, "above 0 (1 is none)"),
+    "presence_penalty": (lambda c: _number(c), "a finite number (0 is none)"),
+    "frequency_penalty": (lambda c: _number(c), "a finite number (0 is none)"),
+    "logit_bias": (
+        lambda pairs: all(token >= 0 and add < math.inf for token, add in pairs),
+        "ids >= 0 with finite numbers or -inf",
+    ),
+    "min_tokens": (lambda n: _whole(n, 0), "a whole number >= 0"),
+    "eos": (lambda ids: all(_whole(token, 0) for token in ids), "token ids >= 0"),
+}
+"""What each field of `Warp` must be, as a test and in words."""

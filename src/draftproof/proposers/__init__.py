@@ -14,6 +14,7 @@ from draftproof.errors import InvalidInput
 from draftproof.proposers.lookup import PromptLookup
 from draftproof.proposers.model import DraftModel, check_same_vocabulary, propose
 from draftproof.proposers.ngram import Grams, NGram
+from draftproof.proposers.suffix import Suffix
 from draftproof.warp import Warp
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Named",
     "PromptLookup",
     "Setting",
+    "Suffix",
     "check_same_vocabulary",
     "propose",
     "proposer_named",
@@ -62,6 +64,10 @@ def _ngram(setting: Setting) -> Proposer:
     )
 
 
+def _suffix(setting: Setting) -> Proposer:
+    return Suffix(setting.vocab_size, eos=setting.eos)
+
+
 NAMED: Mapping[str, Named] = MappingProxyType(
     {
         "prompt-lookup": Named(
@@ -70,6 +76,10 @@ NAMED: Mapping[str, Named] = MappingProxyType(
         "ngram": Named(
             "n-gram model of the target's own writing (default target) and of the text so far",
             _ngram,
+        ),
+        "suffix": Named(
+            "copies what followed the longest suffix of the text that occurred in it before",
+            _suffix,
         ),
     }
 )
@@ -86,7 +96,7 @@ def proposer_named(name: str, setting: Setting) -> Proposer:
     """
     if name not in NAMED:
         raise InvalidInput(
-            f"there is no draft named {name!r}; choose {' or '.join(map(repr, NAMED))}, or give "
-            f"the path of a model."
+            f"there is no draft named {name!r}; choose {', '.join(map(repr, NAMED))}, or give the "
+            f"path of a model."
         )
     return NAMED[name].make(setting)
