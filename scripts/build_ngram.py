@@ -31,6 +31,7 @@ HELD_OUT = "## held out"
 
 TEMPERATURE = 0.8
 SEED = 20261130
+HELD_OUT_SEED = 7
 LEAD_IN = 3
 """How many tokens of the prompt's end each text keeps, so that openings are learnt in place."""
 
@@ -47,20 +48,18 @@ def prompts() -> tuple[list[str], list[str]]:
 
 
 def write_data(backend: OpenVinoBackend, *, answers: int, length: int, batch: int) -> None:
-    """Sample the texts and save them."""
-    asked = [backend.tokenizer.chat(prompt) for prompt in prompts()[0]] * answers
+    """Sample the texts, all prompts once per round, and save them after every round."""
+    asked = [backend.tokenizer.chat(prompt) for prompt in prompts()[0]]
+    texts: list[Text] = []
     start = time.perf_counter()
-    texts: dict[int, Text] = {}
-    written = 0
-    for index, text in backend.sample_texts(
-        asked, temperature=TEMPERATURE, max_tokens=length, seed=SEED, batch=batch
-    ):
-        texts[index] = (*asked[index][-LEAD_IN:], *text)
-        written += len(text)
-        rate = written / (time.perf_counter() - start)
-        print(f"\r{len(texts)}/{len(asked)} texts, {written} tokens, {rate:.0f}/s ", end="")
-    print()
-    save([texts[index] for index in range(len(asked))])
+    for turn in range(answers):
+        sampled = backend.sample_texts(
+            asked, temperature=TEMPERATURE, max_tokens=length, seed=SEED + turn, batch=batch
+        )
+        for index, text in sorted(sampled):
+            texts.append((*asked[index][-LEAD_IN:], *text))
+        save(texts)
+        print(f"round {turn + 1} of {answers} after {time.perf_counter() - start:.0f} s")
 
 
 def save(texts: list[Text]) -> None:
@@ -81,7 +80,7 @@ def held_out_answers(
     """Give the held-out prompts with the model's answers."""
     asked = [backend.tokenizer.chat(prompt) for prompt in prompts()[1]]
     for index, text in backend.sample_texts(
-        asked, temperature=temperature, max_tokens=length, seed=SEED + 1, batch=len(asked)
+        asked, temperature=temperature, max_tokens=length, seed=HELD_OUT_SEED, batch=len(asked)
     ):
         yield asked[index], text
 
