@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,9 @@ def throughput(acceptance: Any, k: int, *, t_verify: float, t_draft: float) -> A
     >>> round(throughput(0.8, 4, t_verify=0.012, t_draft=0.001), 1)
     210.1
     """
+    tokens = expected_tokens(acceptance, k)
     seconds = _check_time(t_verify, "t_verify", zero=False) + k * _check_time(t_draft, "t_draft")
-    return expected_tokens(acceptance, k) / seconds
+    return tokens / seconds
 
 
 def speedup(acceptance: Any, k: int, *, t_target: float, t_verify: float, t_draft: float) -> Any:
@@ -207,7 +209,7 @@ def choices(acceptance: Any, costs: Costs, max_k: int = 16) -> tuple[Choice, ...
     --------
     >>> costs = Costs(t_target=0.010, t_verify=0.012, t_draft=0.001)
     >>> [round(one.speedup, 3) for one in choices(0.8, costs, 4)]
-    [1, 1.385, 1.743, 1.968, 2.101]
+    [1.0, 1.385, 1.743, 1.968, 2.101]
     """
     a = _check_probability(acceptance, "acceptance")
     return tuple(_choices(a, costs, _check_count(max_k, "max_k")))
@@ -253,7 +255,7 @@ def _check_time(value: Any, name: str, *, zero: bool = True) -> Any:
         or (isinstance(number, float) and math.isinf(number))
     ):
         least = "0 or more" if zero else "above 0"
-        raise InvalidInput(f"{name} is {value}; it is a time in seconds and must be {least}.")
+        raise InvalidInput(f"{name} is {value}; it must be a finite time in seconds, {least}.")
     return number
 
 
@@ -264,10 +266,12 @@ def _check_count(value: Any, name: str) -> int:
 
 
 def _as_float(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidInput(f"{name} is {value!r}; it must be a number.")
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} is {value!r}; it must be a number.") from None
+    except OverflowError:
+        raise InvalidInput(f"{name} is an integer too large for a float.") from None
     if math.isnan(number):
         raise InvalidInput(f"{name} is NaN; it must be a number.")
     return number
