@@ -20,7 +20,7 @@ from typing import Any
 from zlib import crc32
 
 from draftproof.chance import Chance, outcomes
-from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text, Verdict
+from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text, Trial, Verdict
 from draftproof.decode import Limits, Schedule, generate
 
 Law = dict[Text, Any]
@@ -75,13 +75,16 @@ def round_leaves(
 
 def round_law(leaves: Iterable[Leaf], target: Predictor, text: Text, length: int) -> Law:
     """Joint law of `length` tokens: one round, completed by plain draws from the target."""
-    law: Law = {}
+    emitted: Law = {}
     for leaf in leaves:
-        emitted = leaf.verdict.emitted[:length]
-        rest = plain_law(target, text + emitted, Limits(max_tokens=length - len(emitted)))
-        for tokens, weight in rest.items():
-            whole = emitted + tokens
-            law[whole] = law.get(whole, 0) + leaf.weight * weight
+        begun = leaf.verdict.emitted[:length]
+        emitted[begun] = emitted.get(begun, 0) + leaf.weight
+    law: Law = {}
+    for begun, weight in emitted.items():
+        rest = plain_law(target, text + begun, Limits(max_tokens=length - len(begun)))
+        for tokens, onward in rest.items():
+            whole = begun + tokens
+            law[whole] = law.get(whole, 0) + weight * onward
     return law
 
 
@@ -139,6 +142,21 @@ def largest_difference(seen: Mapping[Text, Any], wanted: Mapping[Text, Any]) -> 
     return max(every, key=lambda difference: difference.gap)
 
 
+def _shortest_difference(seen: Law, wanted: Law) -> Difference:
+    """Give the largest difference among the shortest beginnings whose laws already differ."""
+    lengths = range(1, max(map(len, wanted)))
+    cut = (largest_difference(_beginnings(seen, n), _beginnings(wanted, n)) for n in lengths)
+    found = next((difference for difference in cut if difference.gap > 0), None)
+    return found or largest_difference(seen, wanted)
+
+
+def _beginnings(law: Law, length: int) -> Law:
+    short: Law = {}
+    for text, weight in law.items():
+        short[text[:length]] = short.get(text[:length], 0) + weight
+    return short
+
+
 def total_variation(seen: Mapping[Text, Any], wanted: Mapping[Text, Any]) -> Any:
     """Total variation between two laws: half the sum of absolute differences."""
     texts = {**wanted, **seen}
@@ -147,7 +165,11 @@ def total_variation(seen: Mapping[Text, Any], wanted: Mapping[Text, Any]) -> Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One small world to try a rule in: target and proposer, a text, and how much to draft."""
+    """One small world to try a rule in: target and proposer, a text, and how much to draft.
+
+    `optimum` is the best acceptance of any exact rule at the first position, `most_accepted` the
+    best expected number of kept tokens in a round; None where nobody knows it.
+    """
 
     name: str
     target: Predictor
@@ -155,6 +177,7 @@ class Instance:
     k: int
     text: Text = ()
     optimum: Any = None
+    most_accepted: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,12 +185,14 @@ class Proof:
     """What enumeration found, instance by instance, summed up.
 
     `exact` says whether every law was equal to plain decoding's. `law`, `acceptance`,
-    `expected_accepted` and `optimal_acceptance` are those of the first instance; `gap` is the
-    largest over all of them and `counterexample` puts the worst one into words.
+    `expected_accepted`, `optimal_acceptance` and `most_accepted` are those of the first instance,
+    which `world` names; `gap` and `total_variation` are the largest over all of them, and
+    `counterexample` puts the worst one into words.
     """
 
     rule: str
     guarantee: Guarantee
+    world: str
     exact: bool
     branches: int
     instances: int
@@ -177,7 +202,15 @@ class Proof:
     acceptance: Any
     expected_accepted: Any
     optimal_acceptance: Any
+    most_accepted: Any
     counterexample: str | None
+
+    @property
+    def gap_to_optimum(self) -> Any:
+        """How much acceptance the rule leaves; below 0 only for a rule that is not exact."""
+        if self.optimal_acceptance is None:
+            return None
+        return self.optimal_acceptance - self.acceptance
 
     @property
     def kept(self) -> bool:
@@ -211,6 +244,7 @@ def prove_instance(rule: Rule, instance: Instance) -> Proof:
     return Proof(
         rule=rule.name,
         guarantee=rule.guarantee,
+        world=instance.name,
         exact=worst.gap == 0,
         branches=len(leaves),
         instances=1,
@@ -222,7 +256,10 @@ def prove_instance(rule: Rule, instance: Instance) -> Proof:
             (leaf.weight * leaf.verdict.accepted for leaf in leaves), Fraction(0)
         ),
         optimal_acceptance=instance.optimum,
-        counterexample=None if worst.gap == 0 else _describe(worst, leaves, instance),
+        most_accepted=instance.most_accepted,
+        counterexample=None
+        if worst.gap == 0
+        else _describe(_shortest_difference(seen, wanted), leaves, instance),
     )
 
 
@@ -307,23 +344,39 @@ def _sentence(worst: Difference) -> str:
 def _describe(worst: Difference, leaves: Sequence[Leaf], instance: Instance) -> str:
     """Put a refutation into words: the text, and the likeliest ways the rule reaches it."""
     lines = [f"In {instance.name}, after {_show(instance.text)}: {_sentence(worst)}"]
-    ways = [
-        leaf for leaf in leaves if worst.text[: len(leaf.verdict.emitted)] == leaf.verdict.emitted
-    ]
+    ways = [leaf for leaf in leaves if _agree(worst.text, leaf.verdict.emitted)]
     for leaf in sorted(ways, key=lambda way: way.weight, reverse=True)[:3]:
         lines.append(f"  with probability {leaf.weight}: {_story(leaf)}")
     return "\n".join(lines)
 
 
+def _agree(one: Text, other: Text) -> bool:
+    """Say whether one text begins with the other."""
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
+
+
 def _story(leaf: Leaf) -> str:
-    said = [f"drafted {_show(leaf.draft.tokens)}"]
+    said = [f"drafted {_show_draft(leaf.draft)}"]
     for trial in leaf.verdict.trials:
-        bound = min(Fraction(1), Fraction(trial.p) / Fraction(trial.q)) if trial.q else Fraction(1)
-        coin = f"coin below {bound}" if trial.kept else f"coin from {bound} up"
-        said.append(f"token {trial.token} {'kept' if trial.kept else 'rejected'} ({coin})")
+        said.append(f"token {trial.token} {'kept' if trial.kept else 'rejected'}{_coin(trial)}")
     last, source = leaf.verdict.emitted[-1], leaf.verdict.sources[-1].value
     said.append(f"then {last} from the {source}")
     return ", ".join(said)
+
+
+def _show_draft(draft: Draft) -> str:
+    """Give the drafted tokens; branch by branch where there are several."""
+    leaves = [node for node in range(len(draft)) if node not in draft.parents]
+    return " and ".join(_show(draft.prefix(leaf)) for leaf in leaves) or "nothing"
+
+
+def _coin(trial: Trial) -> str:
+    """Say for which coins the token had this fate; nothing where no coin decided."""
+    if not trial.coin:
+        return ""
+    bound = min(Fraction(1), Fraction(trial.p) / Fraction(trial.q)) if trial.q else Fraction(1)
+    return f" (coin below {bound})" if trial.kept else f" (coin from {bound} up)"
 
 
 def varied(rows: Sequence[Any]) -> Callable[[Text], Any]:

@@ -7,9 +7,11 @@ from draftproof.errors import InvalidInput
 from draftproof.rules.blocks import BLOCK_RULES
 from draftproof.rules.branching import SIBLING_RULES, TREE_RULES
 from draftproof.rules.chain import CHAIN_RULES
+from draftproof.rules.lossy import LOSSY_RULES
 
 RULES: dict[str, Rule] = {
-    rule.name: rule for rule in (*CHAIN_RULES, *SIBLING_RULES, *TREE_RULES, *BLOCK_RULES)
+    rule.name: rule
+    for rule in (*CHAIN_RULES, *SIBLING_RULES, *TREE_RULES, *BLOCK_RULES, *LOSSY_RULES)
 }
 
 

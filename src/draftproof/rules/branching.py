@@ -145,7 +145,8 @@ def choose_by_k_seq(fork: Fork) -> Choice:
     Source: Sun et al. 2023, arXiv 2310.15141, K-SEQ.
     """
     q, n = fork.shared_row("k-seq"), len(fork.nodes)
-    rho = k_seq_factor(fork.p, q, n)
+    exact = k_seq_factor(fork.p, q, n)
+    rho = exact if fork.p.dtype == object else float(exact)
     trials: list[Trial] = []
     for node in fork.nodes:
         token = fork.draft.tokens[node]
@@ -163,11 +164,11 @@ RHO_STEPS = 2**24
 
 
 def k_seq_factor(p: Row, q: Row, n: int) -> Fraction:
-    """Give the smallest safe rho of K-SEQ, a multiple of 2^-24 between 1 and n.
+    """Give a safe rho of K-SEQ, the smallest multiple of 2^-24 between 1 and n but for rounding.
 
-    Safe means ``rho b >= 1 - (1 - b)^n`` with ``b = sum min(q, p / rho)``, in the arithmetic of
-    the rows: for fractions it is decided exactly. The left side grows with rho and the right side
-    does not, so bisection finds where it becomes true; at rho = n it always is.
+    Safe means ``rho b >= 1 - (1 - b)^n`` with ``b = sum min(q, p / rho)``. The left side grows
+    with rho and the right side does not, so bisection on floats finds where it becomes true; rows
+    of fractions then decide exactly, and rho goes up until they agree. At rho = n it always holds.
 
     Examples
     --------
@@ -175,18 +176,20 @@ def k_seq_factor(p: Row, q: Row, n: int) -> Fraction:
     >>> round(float(k_seq_factor(p, q, 2)), 6)
     1.456776
     """
-
-    def safe(steps: int) -> bool:
-        rho = Fraction(steps, RHO_STEPS)
-        scale = rho if p.dtype == object else float(rho)
-        b = np.minimum(q, p / scale).sum()
-        return bool(scale * b >= 1 - (1 - b) ** n)
-
+    floats = p.astype(np.float64), q.astype(np.float64)
     low, high = RHO_STEPS - 1, n * RHO_STEPS
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if safe(middle) else (middle, high)
-    return Fraction(high, RHO_STEPS)
+        low, high = (low, middle) if _safe(*floats, n, middle / RHO_STEPS) else (middle, high)
+    rho = Fraction(high, RHO_STEPS)
+    while p.dtype == object and rho < n and not _safe(p, q, n, rho):
+        rho += Fraction(1, RHO_STEPS)
+    return rho
+
+
+def _safe(p: Row, q: Row, n: int, rho: Any) -> bool:
+    b = np.minimum(q, p / rho).sum()
+    return bool(rho * b >= 1 - (1 - b) ** n)
 
 
 def choose_by_greedy_draft(fork: Fork) -> Choice:

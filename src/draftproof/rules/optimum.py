@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.contracts import Draft, Predictor, Text
 from draftproof.dist import Row, RowLike, check_pair, likeliest, overlap
 from draftproof.errors import InvalidInput
 from draftproof.rules.branching import ratios
+from draftproof.rules.judging import share
 
 MAX_ORDERS = 20_000
 """Most orders of drafting that are gone through for exact fractions without replacement."""
@@ -178,6 +180,40 @@ def _greedy_draft(p: Row, q: Row, n: int) -> Any:
 
 def _deterministic(p: Row, q: Row, n: int) -> Any:
     return p[likeliest(q, n)].sum()
+
+
+def most_accepted(target: Predictor, draft: Predictor, text: Text, k: int) -> Any:
+    """Largest expected number of kept tokens of any exact rule, for one chain of k drafts.
+
+    With the clipped running ratio ``w_i = min(1, w_{i-1} p_i / q_i)`` it is the sum over i of the
+    expectation of w_i: block verification reaches it, and no rule can pass a prefix more often
+    (Sun et al. 2025, arXiv 2403.10444).
+
+    Examples
+    --------
+    >>> from draftproof.backends.table import Table, fractions
+    >>> p, q = Table(fractions("1/3", "2/3")), Table(fractions("2/3", "1/3"))
+    >>> most_accepted(p, q, (), 2)
+    Fraction(11, 9)
+    """
+    return _most_accepted(target, draft, text, k, 1, 1)
+
+
+def _most_accepted(
+    target: Predictor, draft: Predictor, text: Text, k: int, reach: Any, weight: Any
+) -> Any:
+    """Give the sum from here on; `reach` is how likely the draft got here, `weight` is w."""
+    if k == 0 or weight == 0:
+        return 0
+    p = target.rows(text, Draft.empty())[0]
+    q = draft.rows(text, Draft.empty())[0]
+    total: Any = 0
+    for token in np.flatnonzero(q).tolist():
+        onward = share(weight * p[token], q[token])
+        total += reach * q[token] * onward + _most_accepted(
+            target, draft, (*text, token), k - 1, reach * q[token], onward
+        )
+    return total
 
 
 OPTIMA: Mapping[str, Callable[[Row, Row, int], Any]] = MappingProxyType(
