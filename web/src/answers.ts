@@ -1,50 +1,86 @@
-// Judges one typed answer; the twin of draftproof.lesson.answers, held to the same cases.
+// Judges one typed answer, exactly; the twin of draftproof.lesson.answers, held to the same cases.
 import type { AnswerItem } from "./page";
 import { Rational } from "./rational";
 
-export type Verdict = "right" | "wrong" | "not judged";
+export type Verdict = "right" | "wrong" | "not-judged";
 
 export interface Judged {
   readonly verdict: Verdict;
-  /** HTML for a recognised wrong answer, plain text otherwise. */
+  /** HTML when the lesson knows this wrong answer, plain text otherwise. */
   readonly why: string;
+  readonly known: boolean;
 }
 
-export type Judgeable = Pick<AnswerItem, "form" | "answer" | "wrong">;
+export type Judgeable = Pick<AnswerItem, "answer" | "wrong">;
 
-const UNREADABLE: Record<AnswerItem["form"], string> = {
-  number: "Type a number: a fraction such as 3/8, a decimal such as 0.375, or a percentage.",
-  list: "Type numbers separated by spaces, commas or semicolons, such as 1/2, 0.3, 0.2.",
-};
+const LONGEST = 200;
+const DECIMAL = String.raw`(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?`;
+const NUMBER = new RegExp(`^([+-]?${DECIMAL})(?:/(${DECIMAL}))?(%?)$`);
+const BRACKETS: Record<string, string> = { "(": ")", "[": "]", "{": "}" };
+const COUNTS = ["", "one number", "two numbers", "three numbers", "four numbers"];
 
 export function judge(item: Judgeable, typed: string): Judged {
-  const values = item.form === "number" ? readNumber(typed) : readList(typed);
-  if (values === null) return { verdict: "not judged", why: UNREADABLE[item.form] };
-  if (item.form === "list" && values.length !== item.answer.length) {
-    return { verdict: "not judged", why: `Type ${item.answer.length} numbers; this has ${values.length}.` };
+  const count = item.answer.length;
+  const wanted = COUNTS[count] ?? `${count} numbers`;
+  if (!typed.trim()) return unjudged(`Nothing typed yet: ${wanted}, please.`);
+  const numbers = read(typed, count);
+  if (!numbers) return unjudged(`This cannot be read as ${wanted}, for example 3/8 or 0.375.`);
+  if (same(numbers, item.answer)) return { verdict: "right", why: "", known: false };
+  const wrong = item.wrong.find(({ value }) => same(numbers, value));
+  if (wrong) return { verdict: "wrong", why: wrong.why, known: true };
+  return { verdict: "wrong", why: "Not this. Take it step by step, or ask for a hint.", known: false };
+}
+
+function unjudged(why: string): Judged {
+  return { verdict: "not-judged", why, known: false };
+}
+
+function same(numbers: readonly Rational[], texts: readonly string[]): boolean {
+  return (
+    numbers.length === texts.length &&
+    numbers.every((number, i) => number.equals(Rational.parse(texts[i]!)!))
+  );
+}
+
+/** So many numbers, or null where the text is something else. */
+export function read(typed: string, count: number): Rational[] | null {
+  if (typed.length > LONGEST) return null;
+  const text = tidy(typed);
+  for (const words of count === 1 ? [[text]] : splits(text)) {
+    const numbers = words.length === count ? words.map(readNumber) : [null];
+    if (numbers.every((number) => number !== null)) return numbers;
   }
-  if (same(values, item.answer)) return { verdict: "right", why: "" };
-  const known = item.wrong.find((wrong) => same(values, wrong.value));
-  return { verdict: "wrong", why: known?.why ?? "" };
+  return null;
 }
 
-function same(values: readonly Rational[], texts: readonly string[]): boolean {
-  return values.length === texts.length && values.every((value, i) => value.equals(Rational.parse(texts[i]!)!));
+/** One spelling of signs and spaces, and no brackets around it. */
+function tidy(typed: string): string {
+  let text = typed.normalize("NFKC").replaceAll("\u2212", "-").replaceAll("\u2044", "/").trim();
+  if (text && BRACKETS[text[0]!] === text.at(-1)) text = text.slice(1, -1).trim();
+  return text.replace(/\s*\/\s*/g, "/").replace(/\s+%/g, "%");
 }
 
-function readNumber(typed: string): Rational[] | null {
-  const value = readOne(typed.trim().replace(",", "."));
-  return value && [value];
+/** The ways of cutting a list into words, the more careful ones first. */
+function* splits(text: string): Generator<string[]> {
+  if (text.includes(";")) yield text.split(";").map((word) => word.trim());
+  if (/\s/.test(text)) yield text.split(/\s*;\s*|\s*,\s+|\s+,\s*|\s+/);
+  yield text.split(/\s*[,;]\s*|\s+/);
 }
 
-function readList(typed: string): Rational[] | null {
-  const inner = /^\s*[[({]?(.*?)[\])}]?\s*$/s.exec(typed)![1]!;
-  const parts = inner.split(/\s*[;,]\s*|\s+/).filter(Boolean);
-  const values = parts.map(readOne);
-  return values.length && values.every((value) => value !== null) ? values : null;
+/** One number, with a point or with one decimal comma. */
+function readNumber(typed: string): Rational | null {
+  const word = typed.includes(".") ? typed : typed.replace(/^([+-]?[0-9]*),([0-9]+%?)$/, "$1.$2");
+  const match = NUMBER.exec(word);
+  if (!match) return null;
+  const under = match[2] ? readDecimal(match[2]) : Rational.of(1);
+  if (under.sign === 0) return null;
+  const value = readDecimal(match[1]!).over(under);
+  return match[3] ? value.over(Rational.of(100)) : value;
 }
 
-function readOne(text: string): Rational | null {
-  if (!text.endsWith("%")) return Rational.parse(text);
-  return Rational.parse(text.slice(0, -1))?.over(Rational.of(100)) ?? null;
+function readDecimal(text: string): Rational {
+  const [digits, power] = text.toLowerCase().split("e") as [string, string?];
+  const ten = 10n ** BigInt(Math.abs(Number(power ?? 0)));
+  const value = Rational.parse(digits)!;
+  return Number(power ?? 0) < 0 ? value.over(Rational.of(ten)) : value.times(Rational.of(ten));
 }

@@ -76,16 +76,16 @@ function goTo(hash: string): void {
   if (step) document.getElementById(step)?.scrollIntoView();
 }
 
-/** Python starts when the page has come to rest, so that nobody waits for it later. */
+/** Python starts with the page, so that nobody waits for it later. */
 function warmUp(page: Page, python: PyRunner): void {
-  const wanted = page.steps.some((step) => step.kind === "code" || step.kind === "reference");
-  if (wanted) setTimeout(() => python.warm(), 200);
+  if (page.steps.some((step) => step.kind === "code" || step.kind === "reference")) python.warm();
 }
 
 async function startLesson(): Promise<void> {
   const page = readPage();
   const store = new Store(page.lesson.id, page.lesson.contentHash);
   const python = new PyRunner(page.worker, page.pyodide, page.python);
+  warmUp(page, python);
   const context: Context = { page, store, python, model: askModel() };
   await store.load();
   for (const place of document.querySelectorAll(".widget")) place.replaceChildren();
@@ -103,7 +103,6 @@ async function startLesson(): Promise<void> {
     render(<RunProgram program={page.program} python={python} />, place);
   }
   goTo(location.hash);
-  warmUp(page, python);
 }
 
 applyTheme(savedTheme());

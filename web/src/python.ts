@@ -15,8 +15,16 @@ export interface Finished {
 export interface Stopped {
   readonly outcome: "stopped" | "crashed" | "unavailable";
   readonly message: string;
-  /** What was reported before the end. */
-  readonly sofar: readonly unknown[];
+}
+
+export interface Job {
+  /** Whether the grader judges the program or it just runs. */
+  readonly type: "grade" | "run";
+  readonly source: string;
+  readonly exercise: unknown;
+  readonly limitS: number;
+  /** Called with each test's result as soon as there is one. */
+  onReport?(result: unknown): void;
 }
 
 export type Outcome = Finished | Stopped;
@@ -57,28 +65,27 @@ class Interpreter {
     this.worker.postMessage({ type: "start", pyodide, files, interrupt: this.interrupt });
   }
 
-  run(type: "grade" | "run", source: string, exercise: string, limitMs: number): Promise<Outcome> {
+  run({ type, source, exercise, limitS, onReport }: Job): Promise<Outcome> {
     const nonce = crypto.randomUUID();
-    const sofar: unknown[] = [];
     return new Promise((resolve) => {
-      const watch = new Watch(limitMs, {
+      const watch = new Watch(limitS * 1000, {
         interrupt: () => this.interrupt?.fill(SIGINT),
-        stop: (afterMs) => finish({ outcome: "stopped", message: stuck(afterMs), sofar }),
+        stop: (afterMs) => finish({ outcome: "stopped", message: stuck(afterMs) }),
       });
       const finish = (outcome: Outcome) => {
         watch.end();
         resolve(outcome);
       };
-      this.worker.onerror = () => finish({ outcome: "crashed", message: CRASHED, sofar });
+      this.worker.onerror = () => finish({ outcome: "crashed", message: CRASHED });
       this.worker.onmessage = ({ data }: MessageEvent<Message>) => {
         if (data.nonce !== nonce) return;
         if (data.type === "progress") {
-          sofar.push(JSON.parse(data.answer!));
           watch.restart();
+          onReport?.(JSON.parse(data.answer!));
         } else if (data.type === "reply") finish(finished(data));
-        else finish({ outcome: "crashed", message: CRASHED, sofar });
+        else finish({ outcome: "crashed", message: CRASHED });
       };
-      this.worker.postMessage({ type, nonce, source, exercise });
+      this.worker.postMessage({ type, nonce, source, exercise: JSON.stringify(exercise) });
     });
   }
 
@@ -159,8 +166,8 @@ export class PyRunner {
     );
   }
 
-  /** Runs a program in an interpreter of its own; `type` "grade" hands it to the grader. */
-  async run(type: "grade" | "run", source: string, exercise: unknown, limitS: number): Promise<Outcome> {
+  /** Runs a program in an interpreter of its own. */
+  async run(job: Job): Promise<Outcome> {
     this.warm();
     const interpreter = this.next!;
     this.running = true;
@@ -168,11 +175,11 @@ export class PyRunner {
       await interpreter.ready;
     } catch (error) {
       this.running = false;
-      return { outcome: "unavailable", message: `Python cannot run in this browser: ${(error as Error).message}.`, sofar: [] };
+      return { outcome: "unavailable", message: `Python cannot run in this browser: ${(error as Error).message}.` };
     }
     this.become("running");
     this.next = null;
-    const result = await interpreter.run(type, source, JSON.stringify(exercise ?? null), limitS * 1000);
+    const result = await interpreter.run(job);
     interpreter.stop();
     this.running = false;
     this.warm();

@@ -8,8 +8,8 @@ import type { AnswerItem, AnswersStep } from "../page";
 import { useStore } from "../store";
 import { Confirmed, Hints, Html, Verdict, type Tone } from "../ui";
 
-const TONES: Record<string, Tone> = { right: "right", wrong: "wrong", "not judged": "open" };
-const WORDS: Record<string, string> = { right: "Right.", wrong: "Not yet.", "not judged": "Not judged." };
+const TONES: Record<string, Tone> = { right: "right", wrong: "wrong", "not-judged": "open" };
+const WORDS: Record<string, string> = { right: "Right.", wrong: "Not yet.", "not-judged": "Not judged." };
 
 export function Answers({ step, context }: { step: AnswersStep; context: Context }) {
   useStore(context.store);
@@ -50,7 +50,7 @@ function Item({ id, item, saved, onChange }: ItemProps) {
   const check = (event: Event) => {
     event.preventDefault();
     const judged = judge(item, raw);
-    const counts = judged.verdict === "not judged" ? 0 : 1;
+    const counts = judged.verdict === "not-judged" ? 0 : 1;
     const tries = ((saved.tries as number | undefined) ?? 0) + counts;
     onChange({ raw, status: judged.verdict, tries });
     setTyped(null);

@@ -13,7 +13,7 @@ import { Confirmed, Hints, Verdict } from "../ui";
 interface Test {
   readonly id: string;
   readonly name: string;
-  readonly status: "pass" | "fail" | "error" | "skipped";
+  readonly status: "pass" | "fail" | "error";
   readonly call?: string;
   readonly got?: string;
   readonly message?: string;
@@ -32,7 +32,7 @@ interface Plots {
 }
 
 interface Reply {
-  readonly status: "pass" | "fail" | "error" | "harness-error";
+  readonly status: "running" | "pass" | "fail" | "error" | "harness-error";
   readonly message?: string;
   readonly tests: readonly Test[];
   readonly stdout?: string;
@@ -72,7 +72,7 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
   const run = async () => {
     if (python.state === "running") return;
     const code = now.current;
-    const found = await grade(python, code, step);
+    const found = await grade(python, code, step, setResult);
     setResult(found);
     const passed = found.reply?.status === "pass" ? { passedAt: new Date().toISOString() } : {};
     store.update(step.id, { draft: code, runs: ((saved.runs as number | undefined) ?? 0) + 1, ...passed });
@@ -108,13 +108,32 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
   );
 }
 
-async function grade(python: PyRunner, code: string, step: CodeStep): Promise<Result> {
-  const outcome = await python.run("grade", code, step.exercise, step.time_limit_s);
-  if (outcome.outcome !== "finished") {
-    const tests = outcome.sofar as Test[];
-    const reply = tests.length ? { status: "error" as const, tests } : null;
-    return { code, reply, trouble: outcome.message, printed: "", cut: false };
-  }
+/** Grades a program, and shows what is known of it after every test. */
+async function grade(
+  python: PyRunner,
+  code: string,
+  step: CodeStep,
+  show: (sofar: Result) => void,
+): Promise<Result> {
+  const tests: Test[] = [];
+  const sofar = (): Result => ({
+    code,
+    reply: tests.length ? { status: "running", tests: [...tests] } : null,
+    trouble: "",
+    printed: "",
+    cut: false,
+  });
+  const outcome = await python.run({
+    type: "grade",
+    source: code,
+    exercise: step.exercise,
+    limitS: step.time_limit_s,
+    onReport: (test) => {
+      tests.push(test as Test);
+      show(sofar());
+    },
+  });
+  if (outcome.outcome !== "finished") return { ...sofar(), trouble: outcome.message };
   const reply = outcome.answer as Reply;
   return { code, reply, trouble: "", printed: reply.stdout || outcome.printed, cut: outcome.cut };
 }
@@ -304,12 +323,17 @@ function Graded({ step, reply }: { step: CodeStep; reply: Reply }) {
         {reply.tests.map((test) => (
           <TestLine key={test.id} test={test} open={test === first} />
         ))}
+        {step.tests.slice(reply.tests.length).map((test) => (
+          <li key={test.id} class="not-run">
+            ○ {test.name} <span class="unseen">not run</span>
+          </li>
+        ))}
       </ul>
     </>
   );
 }
 
-const SIGNS: Record<Test["status"], string> = { pass: "✓", fail: "✗", error: "✗", skipped: "·" };
+const SIGNS: Record<Test["status"], string> = { pass: "✓", fail: "✗", error: "✗" };
 
 function TestLine({ test, open }: { test: Test; open: boolean }) {
   const sign = (
@@ -317,10 +341,10 @@ function TestLine({ test, open }: { test: Test; open: boolean }) {
       {SIGNS[test.status]}
     </span>
   );
-  if (test.status === "pass" || test.status === "skipped") {
+  if (test.status === "pass") {
     return (
-      <li class={test.status}>
-        {sign} {test.name} <span class="unseen">{test.status === "pass" ? "passed" : "not run"}</span>
+      <li class="pass">
+        {sign} {test.name} <span class="unseen">passed</span>
       </li>
     );
   }

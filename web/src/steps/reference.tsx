@@ -17,7 +17,7 @@ export function RunProgram({ program, python }: { program: string; python: PyRun
   const [trouble, setTrouble] = useState<string | null>(null);
   const run = async () => {
     setBusy(true);
-    const result = await python.run("run", program, null, LIMIT_S);
+    const result = await python.run({ type: "run", source: program, exercise: null, limitS: LIMIT_S });
     const ended = result.outcome === "finished" ? (result.answer as Ended | null) : null;
     const problem = result.outcome === "finished" ? (ended ? where(ended) : "") : result.message;
     setPrinted(result.outcome === "finished" ? result.printed : "");
