@@ -6,17 +6,12 @@ above, or a request to another machine fails the test, unless the test says that
 
 import importlib.util
 import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from browser.lab import LOCAL, Lab, Watch, predict, settled
 from draftproof.lesson.assets import shipped
 
 CHROMIUM = os.environ.get("DRAFTPROOF_CHROMIUM") or next(
@@ -32,7 +27,8 @@ FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-LOCAL = re.compile(r"(http|ws)://127\.0\.0\.1:\d+/|blob:|data:|about:|chrome-extension:")
+VIEWPORT = {"width": 1100, "height": 900}
+SILENT = "window.Worker = class { postMessage() {} terminate() {} }"
 
 
 def why_not():
@@ -56,50 +52,6 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-class Lab:
-    """A running `draftproof learn` with a progress folder of its own."""
-
-    def __init__(self, folder, *, model=False, port=0):
-        self.folder = folder
-        hidden = {} if model else {"DRAFTPROOF_CACHE": str(folder / "no-models")}
-        self.process = subprocess.Popen(
-            [
-                *[sys.executable, "-c", "from draftproof.cli import main; main()", "learn", "3"],
-                *["--no-browser", "--port", str(port), "--data-dir", str(folder)],
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | hidden,
-        )
-        self.address = self.process.stdout.readline().split()[-1]
-        self.process.stdout.readline()
-        self.home = self.address.split("/lesson")[0]
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        self.process.wait(10)
-        self.process.stdout.close()
-
-
-@dataclass
-class Watch:
-    """What a page did that nobody should do; `expect` names what a test provokes on purpose."""
-
-    expected: list = field(default_factory=list)
-    seen: list = field(default_factory=list)
-
-    def expect(self, pattern):
-        self.expected.append(re.compile(pattern))
-
-    def note(self, what):
-        self.seen.append(what)
-
-    def check(self):
-        faults = [one for one in self.seen if not any(known.search(one) for known in self.expected)]
-        assert faults == []
-
-
 @pytest.fixture(scope="session")
 def chromium():
     from playwright.sync_api import sync_playwright
@@ -115,29 +67,38 @@ def watch():
     return Watch()
 
 
-@pytest.fixture
-def lab(tmp_path):
-    lab = Lab(tmp_path / "data")
+@pytest.fixture(scope="session")
+def running(tmp_path_factory):
+    lab = Lab(tmp_path_factory.mktemp("lab"))
     yield lab
     lab.stop()
 
 
 @pytest.fixture
+def lab(running):
+    """The running server, with nothing saved yet."""
+    running.forget()
+    return running
+
+
+@pytest.fixture
 def visit(chromium, watch):
-    """Opens watched pages: ``visit(address, **context_options)``."""
+    """Opens watched pages: ``visit(address, python=False, **context_options)``.
+
+    Where a test needs no Python its worker stays silent, which saves a second of two cores.
+    """
     contexts = []
 
-    def open_page(address, context=None, **options):
+    def open_page(address, context=None, *, python=False, **options):
         if context is None:
-            context = chromium.new_context(viewport={"width": 1100, "height": 900}, **options)
+            context = chromium.new_context(**{"viewport": VIEWPORT} | options)
             context.route(lambda url: not LOCAL.match(url), lambda route: route.abort())
             contexts.append(context)
+            if not python:
+                context.add_init_script(SILENT)
         page = context.new_page()
         page.set_default_timeout(15_000)
-        page.on("console", lambda message: message.type == "error" and watch.note(message.text))
-        page.on("pageerror", lambda error: watch.note(str(error)))
-        page.on("request", lambda ask: LOCAL.match(ask.url) or watch.note(f"asked {ask.url}"))
-        page.on("response", lambda got: got.status >= 400 and watch.note(f"{got.status} {got.url}"))
+        watch.over(page)
         page.goto(address)
         return page
 
@@ -150,9 +111,7 @@ def visit(chromium, watch):
 @pytest.fixture
 def page(visit, lab):
     """The lesson, fresh, with its scripts running."""
-    page = visit(lab.address)
-    page.locator("#predict fieldset").wait_for()
-    return page
+    return settled(visit(lab.address))
 
 
 @pytest.fixture
@@ -161,15 +120,7 @@ def opened(page):
     return predict(page)
 
 
-def predict(page, answer="Yes"):
-    page.locator("#predict").get_by_label(answer, exact=True).check()
-    page.get_by_role("button", name="Keep my prediction").click()
-    page.locator("#table .content").wait_for()
-    return page
-
-
-def wait_until(true, seconds=5):
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+@pytest.fixture
+def coding(visit, lab):
+    """The opened lesson with Python in it."""
+    return predict(settled(visit(lab.address, python=True)))

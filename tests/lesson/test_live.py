@@ -1,8 +1,5 @@
 """Decoding for the page: bounded, one at a time, stopped on request, and true to the trace."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,10 +7,7 @@ from draftproof.dist import naive_distribution, residual
 from draftproof.errors import ContextFull, InvalidInput, MissingExtra
 from draftproof.lesson.live import Busy, Live
 from draftproof.trace import replay
-
-_spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
-toy = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(toy)
+from lesson import toy
 
 ASK = {"prompt": "hello hello", "k": 3, "seed": 7, "max_tokens": 30, "temperature": 1}
 

@@ -1,7 +1,6 @@
 """The lesson server over HTTP: pages, files, progress, measuring, decoding, and its start."""
 
 import contextlib
-import importlib.util
 import json
 import os
 import signal
@@ -9,7 +8,6 @@ import socket
 import stat
 import threading
 import time
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -22,10 +20,7 @@ from draftproof.lesson.live import Live
 from draftproof.lesson.progress import ProgressStore
 from draftproof.lesson.security import Door
 from draftproof.trace import replay
-
-_spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
-toy = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(toy)
+from lesson import toy
 
 PORT = 8765
 HOME = f"http://127.0.0.1:{PORT}"

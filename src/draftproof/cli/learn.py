@@ -16,6 +16,9 @@ from draftproof.lesson.check import check as grade
 from draftproof.lesson.progress import ProgressStore, default_folder
 from draftproof.lesson.shelf import find
 
+LAB = ("jinja2", "markupsafe", "starlette", "uvicorn")
+"""What the extra of that name brings."""
+
 
 class Learn(click.Command):
     """A command whose first word may be a lesson or `check`.
@@ -135,7 +138,7 @@ def _serve(store: ProgressStore, port: int | None, path: str, *, browser: bool) 
     try:
         from draftproof.lesson import server
     except ModuleNotFoundError as missing:
-        if (missing.name or "").split(".")[0] not in ("starlette", "uvicorn"):
+        if (missing.name or "").split(".")[0] not in LAB:
             raise
         raise MissingExtra(
             "the lessons need the extra 'lab'; type: pip install 'draftproof[lab]'"

@@ -1,0 +1,101 @@
+"""What the browser tests share: a running server, a watch over pages, and reading aids."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+LOCAL = re.compile(r"(http|ws)://127\.0\.0\.1:\d+/|blob:|data:|about:")
+
+MATHS = {chr(0x1D44E + n): chr(97 + n) for n in range(26)}
+MATHS |= {chr(0x1D434 + n): chr(65 + n) for n in range(26)}
+MINUS = "\N{MINUS SIGN}"
+
+
+class Lab:
+    """A running `draftproof learn` with a progress folder of its own."""
+
+    def __init__(self, folder, *, model=False, port=0):
+        self.folder = folder
+        hidden = {} if model else {"DRAFTPROOF_CACHE": str(folder / "no-models")}
+        self.process = subprocess.Popen(
+            [
+                *[sys.executable, "-c", "from draftproof.cli import main; main()", "learn", "3"],
+                *["--no-browser", "--port", str(port), "--data-dir", str(folder)],
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | hidden,
+        )
+        self.address = self.process.stdout.readline().split()[-1]
+        self.process.stdout.readline()
+        self.home = self.address.split("/lesson")[0]
+
+    def forget(self):
+        """Delete all progress, as if this were the first visit."""
+        for file in self.folder.glob("progress*"):
+            file.unlink()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+@dataclass
+class Watch:
+    """What a page did that nobody should do; `expect` names what a test provokes on purpose."""
+
+    expected: list = field(default_factory=list)
+    seen: list = field(default_factory=list)
+
+    def over(self, page):
+        page.on("console", lambda message: message.type == "error" and self.note(message.text))
+        page.on("pageerror", lambda error: self.note(str(error)))
+        page.on("request", lambda ask: LOCAL.match(ask.url) or self.note(f"asked {ask.url}"))
+        page.on("response", lambda got: got.status >= 400 and self.note(f"{got.status} {got.url}"))
+
+    def expect(self, pattern):
+        self.expected.append(re.compile(pattern))
+
+    def note(self, what):
+        self.seen.append(what)
+
+    def check(self):
+        faults = [one for one in self.seen if not any(known.search(one) for known in self.expected)]
+        assert faults == []
+
+
+def settled(page):
+    """Wait until the scripts have taken over."""
+    page.locator("#predict button").wait_for()
+    return page
+
+
+def predict(page, answer="Yes"):
+    page.locator("#predict").get_by_label(answer, exact=True).check()
+    page.get_by_role("button", name="Keep my prediction").click()
+    page.locator("#table .content").wait_for()
+    return page
+
+
+def wait_until(true, seconds=5):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def words(text):
+    """Text as it is read: maths letters plain, white space single, minus signs as hyphens."""
+    plain = "".join(MATHS.get(letter, letter) for letter in text)
+    return " ".join(plain.replace("\u2061", "").replace(MINUS, "-").split())
+
+
+def squeezed(text):
+    """The same without any white space, for formulas."""
+    return words(text).replace(" ", "")

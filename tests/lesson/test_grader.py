@@ -1,0 +1,490 @@
+"""The grader: passes what is right, recognises what is wrong, survives what is neither.
+
+Everything runs on the real NumPy and on the stand-in. Random tests of the grader have an error
+level of 1e-6 in total, which the last part computes exactly.
+"""
+
+import itertools
+import json
+import math
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy
+import pytest
+from scipy.stats import binom
+
+from draftproof.lesson import find, grader, numpy_standin
+from draftproof.lesson.content import Code
+from draftproof.lesson.grader import grade
+from draftproof.lesson.grader.counts import LEVEL, band, drawing, inside, wilson
+from draftproof.lesson.grader.program import OUTPUT_LIMIT
+from draftproof.lesson.grader.scripted import Unscripted, law
+from draftproof.lesson.numpy_standin import random as standin_random
+
+CODE = find(3).only(Code)
+EXERCISE = CODE.exercise()
+WHY = {wrong.id: wrong.why for wrong in CODE.known_wrong}
+
+
+@pytest.fixture(params=["numpy", "stand-in"])
+def either_numpy(request, monkeypatch):
+    if request.param == "stand-in":
+        monkeypatch.setitem(sys.modules, "numpy", numpy_standin)
+        monkeypatch.setitem(sys.modules, "numpy.random", standin_random)
+    return request.param
+
+
+@pytest.fixture
+def standin(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", numpy_standin)
+
+
+def grade_with(code):
+    """Grade the reference solution with some of its functions replaced."""
+    return grade(f"{CODE.reference}\n{code}", EXERCISE)
+
+
+def first_problem(reply):
+    assert reply["status"] != "harness-error", reply["message"]
+    return next(test for test in reply["tests"] if test["status"] != "pass")
+
+
+# -- right programs ---------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("either_numpy")
+def test_the_reference_passes_and_is_drawn():
+    seen = []
+    reply = grade(CODE.reference, EXERCISE, seen.append)
+    assert (reply["status"], reply["passed"], reply["message"]) == ("pass", True, "")
+    assert seen == reply["tests"]
+    assert [test["id"] for test in seen] == [test.id for test in CODE.tests]
+    assert all(
+        set(test) == {"id", "name", "status", "call", "got", "message", "known"} for test in seen
+    )
+    json.dumps(reply, allow_nan=False)
+    exact, naive = reply["plots"]["series"]
+    assert (exact["method"], naive["method"]) == ("exact", "naive")
+    assert exact["holds_p"] == [True, True, True]
+    assert naive["holds_p"] == [False, False, False]
+
+
+STEPS = {
+    "running sums": """
+def draw(weights, u):
+    return int(np.searchsorted(np.cumsum(weights), u, side="right"))
+def speculative_step(p, q, rng):
+    token = draw(q, rng.random())
+    if rng.random() <= p[token] / q[token]:
+        return token
+    return draw(residual(p, q), rng.random())
+""",
+    "luck first": """
+def draw(weights, u):
+    for token, weight in enumerate(weights):
+        if u < weight:
+            return token
+        u -= weight
+    return len(weights) - 1
+def speculative_step(p, q, rng):
+    u = rng.random(3)
+    token = draw(q, u[0])
+    return token if u[1] * q[token] < p[token] else draw(residual(p, q), u[2])
+""",
+    "multinomial": """
+def speculative_step(p, q, rng):
+    token = rng.multinomial(1, q).argmax()
+    if rng.uniform() < min(1.0, p[token] / q[token]):
+        return token
+    return np.argmax(rng.multinomial(1, residual(p, q)))
+""",
+    "choice as coin": """
+def speculative_step(p, q, rng):
+    token = rng.choice(np.arange(len(q)), p=q / np.sum(q))
+    keep = min(1, p[token] / q[token])
+    if rng.choice([1, 0], p=[keep, 1 - keep]):
+        return int(token)
+    return int(rng.choice(np.arange(len(q)), p=residual(p, q)))
+""",
+    "logarithms": """
+def speculative_step(p, q, rng):
+    token = rng.choice(len(q), 1, p=q)[0]
+    if np.log(rng.random()) < np.log(p[token]) - np.log(q[token]):
+        return int(token)
+    return int(rng.choice(len(q), size=1, p=residual(p, q))[0])
+""",
+    "integers": """
+def speculative_step(p, q, rng):
+    token = rng.choice(len(q), p=q)
+    if rng.integers(240) < 240 * p[token] / q[token]:
+        return int(token)
+    return int(rng.choice(len(q), p=residual(p, q)))
+""",
+    "sampled, too many branches": """
+def speculative_step(p, q, rng):
+    luck = rng.random(12)
+    token = int(np.searchsorted(np.cumsum(q), luck[0], side="right"))
+    if luck[1] * q[token] < p[token]:
+        return token
+    return int(np.searchsorted(np.cumsum(residual(p, q)), luck[2], side="right"))
+""",
+}
+OTHERS = {
+    "a loop of steps": """
+def empirical(p, q, trials, seed, method="exact"):
+    rng = np.random.default_rng(seed)
+    counts = np.zeros(len(p))
+    for _ in range(trials):
+        if method == "exact":
+            token = speculative_step(p, q, rng)
+        else:
+            token = rng.choice(len(q), p=q)
+            if rng.random() >= min(1, p[token] / q[token]):
+                token = rng.choice(len(p), p=p)
+        counts[token] += 1
+    return counts / trials
+""",
+    "lists only": """
+def residual(p, q):
+    gap = [max(0, a - b) for a, b in zip(p, q)]
+    total = sum(gap)
+    return [x / total for x in gap] if total else list(p)
+def exact_distribution(p, q):
+    reject, rest = rejection_probability(p, q), residual(p, q)
+    kept = [b * min(1, a / b) if b > 0 else 0 for a, b in zip(p, q)]
+    return [k + reject * r for k, r in zip(kept, rest)]
+""",
+    "an array without dimensions": """
+def rejection_probability(p, q):
+    return np.array(1 - np.minimum(p, q).sum())
+""",
+    "warnings and prints": """
+def exact_distribution(p, q):
+    print("p/q is", p / q)
+    kept = np.where(q > 0, q * np.minimum(1, p / q), 0)
+    return kept + rejection_probability(p, q) * residual(p, q)
+""",
+}
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("code", [*STEPS.values(), *OTHERS.values()], ids=[*STEPS, *OTHERS])
+def test_every_right_style_passes(code):
+    reply = grade_with(code)
+    assert reply["passed"], first_problem(reply)
+
+
+def test_a_style_only_numpy_knows_is_judged_by_sampling():
+    reply = grade_with(
+        """
+def speculative_step(p, q, rng):
+    with np.errstate(divide="ignore"):
+        token = int(np.argmin(rng.exponential(size=len(q)) / q))
+        if rng.uniform() < min(1.0, p[token] / q[token]):
+            return token
+        return int(np.argmin(rng.exponential(size=len(q)) / residual(p, q)))
+"""
+    )
+    assert reply["passed"], first_problem(reply)
+
+
+# -- wrong programs ---------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("either_numpy")
+def test_the_starter_fails_every_test():
+    reply = grade(CODE.starter, EXERCISE)
+    assert not reply["passed"]
+    assert "plots" not in reply
+    assert {test["status"] for test in reply["tests"]} == {"fail"}
+    assert "returned nothing (None)" in reply["tests"][0]["message"]
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("wrong", CODE.known_wrong, ids=lambda wrong: wrong.id)
+def test_every_known_wrong_program_gets_its_own_message(wrong):
+    reply = grade_with(wrong.code)
+    problem = first_problem(reply)
+    assert (problem["known"], problem["message"]) == (wrong.id, wrong.why)
+    assert problem["call"].startswith(wrong.function)
+    assert not reply["passed"]
+
+
+VARIANTS = {
+    "residual-is-p": "def residual(p, q): return p",
+    "residual-not-normalised": "def residual(p, q): return [max(0, a - b) for a, b in zip(p, q)]"
+    " if sum(abs(a - b) for a, b in zip(p, q)) else p",
+    "residual-zero-forgotten": "def residual(p, q): return np.where(p > q, p - q, 0)"
+    " / np.sum(np.where(p > q, p - q, 0))",
+    "residual-changes-inputs": "def residual(p, q):\n    q[0] = 0\n    return p",
+    "exact-returns-p": "def exact_distribution(p, q): return p / np.sum(p)",
+    "step-redraws": """
+def speculative_step(p, q, rng):
+    while True:
+        token = rng.choice(len(q), p=q)
+        if rng.random() < p[token] / q[token]:
+            return int(token)
+""",
+    "step-naive": """
+def empirical(p, q, trials, seed, method="exact"):
+    rng = np.random.default_rng(seed)
+    drafts = rng.choice(len(q), size=trials, p=q)
+    kept = rng.random(trials) < np.minimum(1, p[drafts] / q[drafts])
+    out = np.where(kept, drafts, rng.choice(len(p), size=trials, p=p))
+    return np.bincount(out, minlength=len(p)) / trials
+""",
+    "step-always-accepts": """
+def empirical(p, q, trials, seed, method="exact"):
+    drafts = np.random.default_rng(seed).choice(len(q), size=trials, p=q)
+    return np.bincount(drafts, minlength=len(p)) / trials
+""",
+    "empirical-method-ignored": """
+_right = empirical
+def empirical(p, q, trials, seed, method="exact"):
+    return _right(p, q, trials, seed, "exact")
+""",
+}
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("known", VARIANTS)
+def test_a_mistake_is_recognised_however_it_is_written(known):
+    problem = first_problem(grade_with(VARIANTS[known]))
+    assert (problem["known"], problem["message"]) == (known, WHY[known])
+
+
+ACCIDENTS = {
+    "def residual(p, q):\n    import sys\n    sys.exit(3)": "Your program calls exit(); return",
+    "def residual(p, q): return input()": "input() has nobody to answer it here",
+    "def residual(p, q): return residual(p, q)": "Your function calls itself without end (line",
+    "def residual(p, q):\n    raise MemoryError": "asked for more memory than there is (line",
+    "def residual(p, q):\n    yield 1": "returned a generator; return 3 numbers",
+    "def residual(p, q): return 'abc'": "returned text; return 3 numbers",
+    "def residual(p, q): return {0: 1}": "returned a dict; return 3 numbers",
+    "def residual(p, q): return [1, 0]": "returned 2 numbers; return 3 numbers",
+    "def residual(p, q): return [[1, 0, 0]]": "something other than numbers",
+    "def residual(p, q): return [None] * 3": "something other than numbers",
+    "def residual(p, q): return 0.25": "returned a single number; return 3 numbers",
+    "def residual(p, q): return [float('nan')] * 3": "contains nan, which comes from a division",
+    "def residual(p, q): return np.array([.5, .2, .3]) + 0 * q": "token 0 is too small",
+    "def residual(p): return p": "the tests call `residual(p, q)`",
+    "def residual(p, q): return numpy.sum(p)": "NameError: name 'numpy' is not defined (line",
+    "def residual(p, q):\n    if p > q: return p": "use np.all(...) or np.any(...)",
+    "residual = 3": "`residual` is not a function",
+    "del residual\ndef Residual(p, q): pass": "`residual` is missing (you have `Residual`)",
+    "def rejection_probability(p, q): return np.minimum(p, q)": "(did you forget a sum?)",
+    "def rejection_probability(p, q): return '0.25'": "returned text; return one number",
+    "def speculative_step(p, q, rng): return 1.0": "returned a float; return int(token)",
+    "def speculative_step(p, q, rng): return 7": "returned 7; tokens are 0 to 2",
+    "def speculative_step(p, q, rng): return True": "returned a bool; return one token",
+    "def speculative_step(p, q, rng): return rng.choice(3, size=2)": "returned 2 values; return",
+    "def speculative_step(p, q, rng): return rng.choice(3, p=p - q)": "are not non-negative (line",
+    "def speculative_step(p, q, rng): return rng.choice(3, p=p / 2)": "do not sum to 1 (line",
+    "def empirical(p, q, trials, seed, method='exact'): return p": "whole number of steps",
+    "def empirical(p, q, trials, seed, method='exact'): return [0, 0]": "returned 2 numbers",
+    "def empirical(p, q, trials, seed, method='exact'): return [1, 1, 1]": "sum to 3 instead of 1",
+}
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("code", ACCIDENTS)
+def test_an_accident_is_a_sentence(code):
+    problem = first_problem(grade_with(code))
+    assert ACCIDENTS[code] in problem["message"]
+    assert "grader" not in problem["message"]
+    assert ".py" not in problem["message"]
+    assert "Traceback" not in problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "def f(:\n    pass",
+            "Python cannot read line 1: invalid syntax (line 1: `def f(:`). Noth",
+        ),
+        ("print('ran')\nx = = 1", "Python cannot read line 2"),
+        ("\0", "Python cannot read this program"),
+        ("import nump", "No module named 'nump' (line 1: `import nump`)"),
+        ("x = 1\nx / 0", "ZeroDivisionError: division by zero (line 2: `x / 0`)"),
+        ("raise SystemExit", "Your program calls exit()"),
+    ],
+)
+def test_a_program_that_does_not_start(source, message):
+    reply = grade(source, EXERCISE)
+    assert reply["tests"] == []
+    assert reply["stdout"] == ""
+    assert message in reply["message"]
+    assert reply["status"] == "error"
+
+
+def test_an_interrupt_ends_the_run_and_keeps_what_was_found():
+    reply = grade_with("def rejection_probability(p, q): raise KeyboardInterrupt")
+    assert not reply["passed"]
+    assert reply["status"] == "error"
+    assert "took too long (line" in reply["message"]
+    assert [test["id"] for test in reply["tests"]] == [
+        "residual-worked", "residual-two", "residual-equal",
+    ]  # fmt: skip
+
+
+def test_a_flood_of_prints_is_cut():
+    reply = grade_with("print('x' * 50)\nfor _ in range(200_000): print('flood')")
+    assert reply["passed"]
+    assert len(reply["stdout"]) < OUTPUT_LIMIT + 100
+    assert reply["stdout"].startswith("x" * 50)
+    assert reply["stdout"].endswith(" more characters")
+
+
+def test_what_one_program_breaks_the_next_does_not_see():
+    worked = EXERCISE["tests"][0]["p"]
+    grade_with("def residual(p, q):\n    p[:] = 9\n    return p")
+    grade_with("max = min = sum = None\nimport linecache\nnp = None")
+    assert EXERCISE["tests"][0]["p"] == worked
+    assert grade(CODE.reference, EXERCISE)["passed"]
+
+
+def test_main_is_not_run():
+    assert grade_with("if __name__ == '__main__': raise RuntimeError")["passed"]
+
+
+def test_a_fault_of_the_grader_is_not_the_learners():
+    broken = EXERCISE | {"tests": [EXERCISE["tests"][0] | {"check": "lore"}]}
+    reply = grade(CODE.reference, broken)
+    assert (reply["status"], reply["passed"]) == ("harness-error", False)
+    assert "not your fault" in reply["message"]
+
+
+def test_what_numpy_has_and_the_stand_in_lacks_is_said_in_one_sentence(standin):
+    problem = first_problem(grade_with("def residual(p, q): return np.linalg.norm(p - q)"))
+    assert problem["message"].startswith("The page's small stand-in for NumPy lacks `np.linalg`;")
+    assert "`draftproof learn check 3 FILE`" in problem["message"]
+
+
+def test_the_grader_needs_nothing_but_its_folder_and_the_stand_in(tmp_path):
+    """As in the browser: two copied folders, no site-packages."""
+    for package, name in ((grader, "grader"), (numpy_standin, "numpy")):
+        shutil.copytree(Path(package.__file__).parent, tmp_path / name)
+    (tmp_path / "work.json").write_text(json.dumps([CODE.reference, EXERCISE]), encoding="utf-8")
+    script = (
+        f"import sys, json; sys.path.insert(0, {str(tmp_path)!r}); import grader; "
+        f"print(json.dumps(grader.grade(*json.load(open({str(tmp_path / 'work.json')!r})))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-W", "error", "-c", script],
+        capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["passed"]
+
+
+# -- the law of a step ------------------------------------------------------------------------
+
+
+def test_the_enumerated_law_is_exact():
+    names = {}
+    exec(CODE.reference + next(w.code for w in CODE.known_wrong if w.id == "step-naive"), names)
+    p, q = numpy.array([0.5, 0.3, 0.2]), numpy.array([0.25, 0.5, 0.25])
+    got = law(lambda rng: names["speculative_step"](p, q, rng), 3, 20)
+    assert [Fraction(x).limit_denominator(1000) for x in got] == [
+        Fraction(3, 8), Fraction(3, 8), Fraction(1, 4),
+    ]  # fmt: skip
+    assert got == pytest.approx([0.375, 0.375, 0.25], abs=1e-12)
+
+
+def test_the_scripted_generator_is_a_generator_without_other_luck():
+    def ask(rng):
+        assert isinstance(rng, numpy.random.Generator)
+        assert numpy.random.default_rng(rng) is rng
+        return rng.normal()
+
+    with pytest.raises(Unscripted):
+        law(ask, 3, 10)
+
+
+def test_endless_drawing_is_not_enumerated():
+    def stubborn(rng):
+        while rng.random() < 2:
+            pass
+
+    with pytest.raises(Unscripted):
+        law(stubborn, 3, 10)
+
+
+# -- error level and power --------------------------------------------------------------------
+
+COUNTED = [test for test in CODE.tests if test.check == "counts"]
+CELLS = sum(len(test.p) for test in CODE.tests if test.check in ("counts", "law"))
+
+
+@pytest.mark.parametrize("chance", [0.001, 0.2, 0.375, 0.5, 0.9])
+def test_bands_are_exact_binomial_quantiles(chance):
+    low, high = band(4000, chance, 1e-7)
+    assert binom.cdf(low - 1, 4000, chance) <= 5e-8 < binom.cdf(low, 4000, chance)
+    assert binom.sf(high, 4000, chance) <= 5e-8 < binom.sf(high - 1, 4000, chance)
+    assert band(10, 0.0, 1e-7) == (0, 0)
+    assert band(10, 1.0, 1e-7) == (10, 10)
+
+
+def leaves_the_band(test, law):
+    """The probability that some cell leaves its band, bounded by the sum over the cells."""
+    total = 0.0
+    for expected, chance in zip(test.expect, law, strict=True):
+        low, high = band(test.trials, float(expected), LEVEL / CELLS)
+        total += binom.cdf(low - 1, test.trials, float(chance))
+        total += binom.sf(high, test.trials, float(chance))
+    return total
+
+
+def same_frequencies(test):
+    """The probability that two independent runs give the same frequencies."""
+    n, p = test.trials, [float(x) for x in test.expect or test.p]
+    logs = [math.log(x) for x in p]
+    total = 0.0
+    for a, b in itertools.product(range(n + 1), repeat=2):
+        if a + b <= n:
+            counts = (a, b, n - a - b)
+            log = math.lgamma(n + 1) - sum(math.lgamma(c + 1) for c in counts)
+            total += math.exp(log + sum(c * x for c, x in zip(counts, logs, strict=True))) ** 2
+    return total
+
+
+def test_a_correct_program_fails_with_probability_at_most_one_in_a_million():
+    sampled = [test for test in CODE.tests if test.check == "law"]  # only if not enumerated
+    level = sum(leaves_the_band(test, test.expect) for test in COUNTED)
+    level += len(sampled) and LEVEL * sum(len(test.p) for test in sampled) / CELLS
+    for test in CODE.tests:
+        if test.check in ("seed", "methods"):
+            level += same_frequencies(test) ** 3
+    assert level <= 1e-6
+
+
+def test_the_naive_program_passes_with_probability_at_most_one_in_a_million():
+    (exact,) = (test for test in COUNTED if test.id == "empirical-exact")
+    stays = []
+    for expected, naive in zip(exact.expect, (0.375, 0.375, 0.25), strict=True):
+        low, high = band(exact.trials, float(expected), LEVEL / CELLS)
+        stays.append(binom.cdf(high, exact.trials, naive) - binom.cdf(low - 1, exact.trials, naive))
+    assert min(stays) <= 1e-6
+    two = next(test for test in COUNTED if test.id == "empirical-two")
+    naive = 0.5 + 0.4 * 0.5
+    low, high = band(two.trials, 0.5, LEVEL / CELLS)
+    assert binom.cdf(high, two.trials, naive) <= 1e-6
+
+
+def test_counts_far_from_a_law_are_outside():
+    assert inside([2000, 1200, 800], [0.5, 0.3, 0.2], 1e-7)
+    assert not inside([1500, 1500, 1000], [0.5, 0.3, 0.2], 1e-7)
+    assert not inside([1999, 1200, 800, 1], [0.5, 0.3, 0.2, 0.0], 1e-7)
+
+
+def test_the_drawn_intervals():
+    low, high = wilson(50, 100, 1.959963984540054)
+    assert (round(low, 4), round(high, 4)) == (0.4038, 0.5962)
+    assert wilson(0, 10, 2.0)[0] == 0.0
+    drawn = drawing([0.5, 0.5], [1.0, 0.0], 100, {"exact": [0.5, 0.5]})
+    assert drawn["level"] == 0.99
+    assert drawn["series"][0]["holds_p"] == [True, True]
