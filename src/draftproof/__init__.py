@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from draftproof.planner import expected_tokens, speedup, throughput
     from draftproof.proof import prove, prove_loop
+    from draftproof.rules.optimum import optimal_acceptance
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ _HOME = {
     ),
     "draftproof.planner": ("expected_tokens", "speedup", "throughput"),
     "draftproof.proof": ("prove", "prove_loop"),
+    "draftproof.rules.optimum": ("optimal_acceptance",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -62,6 +64,7 @@ __all__ = [
     "generate",
     "law",
     "naive_distribution",
+    "optimal_acceptance",
     "outcomes",
     "overlap",
     "prove",
