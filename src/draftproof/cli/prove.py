@@ -15,7 +15,7 @@ import click
 from rich.table import Table as Grid
 
 from draftproof.backends.table import Table
-from draftproof.battery import WORLDS, World, constant_world, instance
+from draftproof.battery import WORLDS, World, constant_world, instances
 from draftproof.cli import DOES_NOT_HOLD, DONE
 from draftproof.cli.reading import ROW, count, exact_row, read_json
 from draftproof.cli.screen import console_for
@@ -92,7 +92,7 @@ def prove(
     """
     worlds = _worlds(target_row, draft_row, rows)
     rules = list(RULES.values()) if name == "all" else [load_rule(name)]
-    proofs = [_proof(rule, worlds, k) for rule in rules]
+    proofs = [_proof(rule, worlds, k, drafts) for rule in rules]
     if as_json:
         answers = [report(proof) for proof in proofs]
         click.echo(json.dumps({"rules": answers} if name == "all" else answers[0]))
@@ -211,9 +211,11 @@ def _blame(error: Exception, path: Path) -> str:
     return f"{type(error).__name__}: {error}{where}."
 
 
-def _proof(rule: Rule, worlds: Sequence[World], k: int) -> Proof:
+def _proof(rule: Rule, worlds: Sequence[World], k: int, drafts: int) -> Proof:
     try:
-        return prove_rule(rule, [instance(world, rule, k=k) for world in worlds])
+        return prove_rule(
+            rule, [one for world in worlds for one in instances(world, rule, k=k, drafts=drafts)]
+        )
     except DraftproofError:
         raise
     except Exception as error:
@@ -248,37 +250,55 @@ def _fraction(value: Any) -> str | None:
 
 def _show(proofs: Sequence[Proof]) -> None:
     console = console_for(sys.stdout)
-    console.print(proof_table(proofs), soft_wrap=False)
+    console.print(proof_table(proofs, console.width), soft_wrap=False)
+    console.print(f"\n{LEGEND}", style="dim", soft_wrap=False)
     for proof in proofs:
-        if proof.counterexample:
-            console.print()
-            console.print(f"{proof.rule} is not exact. {proof.counterexample}")
+        if proof.counterexample and (len(proofs) == 1 or not proof.kept):
+            console.print(f"\n{proof.rule} is not exact. {proof.counterexample}", soft_wrap=False)
 
 
-def proof_table(proofs: Sequence[Proof]) -> Grid:
-    """Give proofs as a table for people."""
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("rule", no_wrap=True)
-    grid.add_column("guarantee")
+COLUMNS = ("branches", "accept", "kept", "best", "left", "TV")
+"""After the rule, its claim and whether it is exact; `LEGEND` explains them."""
+
+LEGEND = (
+    "accept: probability of keeping a drafted token at the first position; kept: expected kept "
+    "tokens per round; best: the largest accept of any exact rule with these drafts; left: best "
+    "minus accept; TV: total variation of the joint law from the target's. TV and exact cover "
+    "every instance, the other figures are the first one's."
+)
+
+
+def proof_table(proofs: Sequence[Proof], width: int = 80) -> Grid:
+    """Give proofs as a table for people; a narrow terminal gets the answers only."""
+    wide = width >= 72
+    grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("rule", overflow="fold", no_wrap=width >= 80)
+    grid.add_column("claim")
     grid.add_column("exact")
-    for title in ("branches", "accepted", "kept per round", "optimum", "gap"):
-        grid.add_column(title, justify="right")
+    for title in COLUMNS if wide else ("accept", "TV"):
+        grid.add_column(title, justify="right", no_wrap=True)
     for proof in proofs:
-        grid.add_row(
-            proof.rule,
-            proof.guarantee.value,
-            "yes" if proof.exact else "NO",
-            str(proof.branches),
-            _short(proof.acceptance),
-            _short(proof.expected_accepted),
-            _short(proof.optimal_acceptance),
-            "0" if proof.gap == 0 else _short(proof.gap),
-            style="" if proof.kept else "bold red",
-        )
+        figures = _figures(proof)
+        shown = figures if wide else (figures[1], figures[-1])
+        exact = "yes" if proof.exact else "NO" if not proof.kept else "no"
+        style = "" if proof.kept else "bold red"
+        grid.add_row(proof.rule, proof.guarantee.value, exact, *shown, style=style)
     return grid
+
+
+def _figures(proof: Proof) -> tuple[str, ...]:
+    best = proof.optimal_acceptance
+    return (
+        str(proof.branches),
+        _short(proof.acceptance),
+        _short(proof.expected_accepted),
+        _short(best),
+        _short(None if best is None else best - proof.acceptance),
+        _short(proof.total_variation),
+    )
 
 
 def _short(value: Any) -> str:
     if value is None:
         return "-"
-    return str(value) if len(str(value)) <= 9 else f"{float(value):.5f}"
+    return str(value) if len(str(value)) <= 6 else f"{float(value):.4f}"

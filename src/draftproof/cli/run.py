@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 import click
+from rich.console import Console
 
 from draftproof.cli import DOES_NOT_HOLD, DONE, INTERRUPTED
 from draftproof.cli.reading import Read, count, read_count
@@ -226,7 +227,7 @@ def run(prompt: str, comparing: bool, trace: Path | None, as_json: bool, **flags
     if as_json:
         click.echo(json.dumps(report(session, script, found, interrupted=not whole)))
     else:
-        _conclude(session, script, found, whole)
+        conclude(session, script, found, whole=whole)
     if not whole:
         return INTERRUPTED
     return DONE if found is None or found.holds else DOES_NOT_HOLD
@@ -334,8 +335,16 @@ def _brake() -> Iterator[tuple[Callable[[], bool], Callable[[], None]]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _conclude(session: Session, script: Transcript, found: Comparison | None, whole: bool) -> None:
-    console = console_for(sys.stderr)
+def conclude(
+    session: Session,
+    script: Transcript,
+    found: Comparison | None,
+    *,
+    whole: bool,
+    console: Console | None = None,
+) -> None:
+    """Print the figures of a run, and of the comparison if there was one."""
+    console = console or console_for(sys.stderr)
     console.print()
     if not whole:
         console.print("interrupted; this is what was decoded until then.", style="bold")
