@@ -142,12 +142,15 @@ def largest_difference(seen: Mapping[Text, Any], wanted: Mapping[Text, Any]) -> 
     return max(every, key=lambda difference: difference.gap)
 
 
-def _shortest_difference(seen: Law, wanted: Law) -> Difference:
-    """Give the largest difference among the shortest beginnings whose laws already differ."""
-    lengths = range(1, max(map(len, wanted)))
-    cut = (largest_difference(_beginnings(seen, n), _beginnings(wanted, n)) for n in lengths)
-    found = next((difference for difference in cut if difference.gap > 0), None)
-    return found or largest_difference(seen, wanted)
+def _clearest_difference(seen: Law, wanted: Law) -> Difference:
+    """Give the text most over-represented among the shortest beginnings whose laws differ."""
+    for length in range(1, max(map(len, wanted)) + 1):
+        some, other = _beginnings(seen, length), _beginnings(wanted, length)
+        every = (Difference(text, some[text], other.get(text, Fraction(0))) for text in some)
+        worst = max(every, key=lambda difference: difference.seen - difference.wanted)
+        if worst.seen > worst.wanted:
+            return worst
+    return largest_difference(seen, wanted)
 
 
 def _beginnings(law: Law, length: int) -> Law:
@@ -259,7 +262,7 @@ def prove_instance(rule: Rule, instance: Instance) -> Proof:
         most_accepted=instance.most_accepted,
         counterexample=None
         if worst.gap == 0
-        else _describe(_shortest_difference(seen, wanted), leaves, instance),
+        else _describe(_clearest_difference(seen, wanted), leaves, instance),
     )
 
 
@@ -344,9 +347,13 @@ def _sentence(worst: Difference) -> str:
 def _describe(worst: Difference, leaves: Sequence[Leaf], instance: Instance) -> str:
     """Put a refutation into words: the text, and the likeliest ways the rule reaches it."""
     lines = [f"In {instance.name}, after {_show(instance.text)}: {_sentence(worst)}"]
-    ways = [leaf for leaf in leaves if _agree(worst.text, leaf.verdict.emitted)]
-    for leaf in sorted(ways, key=lambda way: way.weight, reverse=True)[:3]:
-        lines.append(f"  with probability {leaf.weight}: {_story(leaf)}")
+    ways: dict[str, Any] = {}
+    for leaf in leaves:
+        if _agree(worst.text, leaf.verdict.emitted):
+            story = _story(leaf, len(worst.text))
+            ways[story] = ways.get(story, 0) + leaf.weight
+    for story in sorted(ways, key=lambda way: ways[way], reverse=True)[:3]:
+        lines.append(f"  with probability {ways[story]}: {story}")
     return "\n".join(lines)
 
 
@@ -356,12 +363,14 @@ def _agree(one: Text, other: Text) -> bool:
     return one[:length] == other[:length]
 
 
-def _story(leaf: Leaf) -> str:
+def _story(leaf: Leaf, length: int) -> str:
+    """Tell how one way of falling goes, as far as the first `length` tokens of it matter."""
     said = [f"drafted {_show_draft(leaf.draft)}"]
     for trial in leaf.verdict.trials:
         said.append(f"token {trial.token} {'kept' if trial.kept else 'rejected'}{_coin(trial)}")
-    last, source = leaf.verdict.emitted[-1], leaf.verdict.sources[-1].value
-    said.append(f"then {last} from the {source}")
+    if leaf.verdict.accepted < length:
+        last, source = leaf.verdict.emitted[-1], leaf.verdict.sources[-1].value
+        said.append(f"then {last} from the {source}")
     return ", ".join(said)
 
 

@@ -177,12 +177,12 @@ def test_the_counterexample_of_resampling_from_p_can_be_read():
     )
     told = prove_instance(suspects.RESAMPLE_FROM_P, plain).counterexample.splitlines()
     assert told == [
-        "In the worked pair, after []: the text [0 0] comes out with probability 3/16; the target "
-        "gives it 1/4: 1/16 too little.",
-        "  with probability 1/8: drafted [0], token 0 kept (coin below 1), then 0 from the bonus",
-        "  with probability 1/10: drafted [1], token 1 rejected (coin from 3/5 up), then 0 from "
+        "In the worked pair, after []: the text [1] comes out with probability 3/8; the target "
+        "gives it 3/10: 3/40 too much.",
+        "  with probability 3/10: drafted [1], token 1 kept (coin below 3/5)",
+        "  with probability 3/50: drafted [1], token 1 rejected (coin from 3/5 up), then 1 from "
         "the residual",
-        "  with probability 1/40: drafted [2], token 2 rejected (coin from 4/5 up), then 0 from "
+        "  with probability 3/200: drafted [2], token 2 rejected (coin from 4/5 up), then 1 from "
         "the residual",
     ]
 
