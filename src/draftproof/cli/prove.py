@@ -15,7 +15,7 @@ import click
 from rich.table import Table as Grid
 
 from draftproof.backends.table import Table
-from draftproof.battery import WORLDS, World, constant_world, instances
+from draftproof.battery import WORLDS, World, constant_world, prove_rule
 from draftproof.cli import DOES_NOT_HOLD, DONE
 from draftproof.cli.reading import ROW, count, exact_row, read_json
 from draftproof.cli.screen import console_for
@@ -24,7 +24,6 @@ from draftproof.contracts import Text as Tokens
 from draftproof.dist import Row
 from draftproof.errors import DraftproofError, InvalidInput
 from draftproof.proof import Proof
-from draftproof.proof import prove as prove_rule
 from draftproof.rules import RULES, find_rule
 
 EVERYWHERE = "*"
@@ -213,9 +212,7 @@ def _blame(error: Exception, path: Path) -> str:
 
 def _proof(rule: Rule, worlds: Sequence[World], k: int, drafts: int) -> Proof:
     try:
-        return prove_rule(
-            rule, [one for world in worlds for one in instances(world, rule, k=k, drafts=drafts)]
-        )
+        return prove_rule(rule, k=k, drafts=drafts, worlds=worlds)
     except DraftproofError:
         raise
     except Exception as error:

@@ -105,9 +105,7 @@ FLOAT = Read("number", read_float)
 @click.option(
     "--drafts",
     type=count(1),
-    default=str(DEFAULTS.drafts),
-    show_default=True,
-    help="Drafts per position, for rules that take several.",
+    help="Drafts per position, for rules that take several.  [default: 2 for these, else 1]",
 )
 @click.option(
     "--max-tokens",
@@ -387,6 +385,7 @@ def report(
         "draft": options.draft,
         "rule": session.rule.name,
         "k": options.k,
+        "drafts": session.drafts,
         "guarantee": session.rule.guarantee.value,
         "engine": session.target.engine,
         "seed": options.seed,

@@ -12,14 +12,9 @@ from draftproof.chance import Chance, Dice
 from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text
 from draftproof.decode import Limits, NoDraft, Round, Tally, rounds
 from draftproof.errors import InvalidInput, UnsupportedDraft
-from draftproof.proposers import (
-    NAMED,
-    DraftModel,
-    Setting,
-    check_same_vocabulary,
-    proposer_named,
-)
+from draftproof.proposers import NAMED, Setting, check_same_vocabulary
 from draftproof.rules import find_rule
+from draftproof.session.drafting import model_proposer, named_proposer
 from draftproof.session.models import Model, open_model
 from draftproof.session.typist import Piece, Typist
 from draftproof.trace import FORMAT, Glass, TraceWriter, Witness, round_record
@@ -40,7 +35,8 @@ class Options:
     rule
         Name of the verification rule; a lossy one is thereby asked for.
     k, drafts
-        Tokens to draft per round, and drafts per position.
+        Positions to draft per round, and drafts per position (None: one for a rule that judges
+        a chain, else two).
     max_tokens, min_tokens, stop, seed
         Where the text ends, before which token it may not, and its luck.
     chat
@@ -53,7 +49,7 @@ class Options:
     draft: str = "ngram"
     rule: str = "token-wise"
     k: int = 4
-    drafts: int = 1
+    drafts: int | None = None
     max_tokens: int = 128
     min_tokens: int = 0
     stop: tuple[str, ...] = ()
@@ -122,22 +118,34 @@ def open_session(options: Options) -> Session:
         When a model cannot be opened; the message says what to type.
     """
     rule = find_rule(options.rule)
-    if options.drafts > 1 and rule.shape == "chain":
-        raise UnsupportedDraft(
-            f"rule {rule.name!r} judges one draft at a time and drafts is {options.drafts}; leave "
-            f"--drafts out, or choose a rule for several drafts."
-        )
-    if options.draft not in NAMED and not Path(options.draft).exists():
-        raise InvalidInput(
-            f"draft {options.draft!r} is neither {', '.join(map(repr, NAMED))} nor the path of a "
-            f"model; choose one of these, or check the path."
-        )
+    _check(options, rule)
     target = open_model(options.target)
     second = None
     if options.draft not in NAMED:
         second = open_model(options.draft)
         check_same_vocabulary(target.pieces, second.pieces)
     return Session(options, rule, target, second)
+
+
+def _check(options: Options, rule: Rule) -> None:
+    """Refuse, before a model is opened, what no model could do."""
+    if options.drafts is not None and options.drafts > 1 and rule.shape == "chain":
+        raise UnsupportedDraft(
+            f"rule {rule.name!r} judges one draft at a time and drafts is {options.drafts}; leave "
+            f"--drafts out, or choose a rule for several drafts."
+        )
+    if rule.one_hot and not options.warp.greedy:
+        raise InvalidInput(
+            f"rule {rule.name!r} is for temperature 0 and the temperature is "
+            f"{options.warp.temperature:g}; set --temperature 0, or use the rule 'token-wise'."
+        )
+    if options.draft not in NAMED and not Path(options.draft).exists():
+        raise InvalidInput(
+            f"draft {options.draft!r} is neither {', '.join(map(repr, NAMED))} nor the path of a "
+            f"model; choose one of these, or check the path."
+        )
+    if "" in options.stop:
+        raise InvalidInput("stop is ''; a stop string needs at least one character.")
 
 
 class Session:
@@ -205,17 +213,21 @@ class Session:
 
     def proposer(self, text: Text) -> Proposer:
         """Give the draft for the prompt `text`."""
-        warp = self.options.warp
-        if self.second is None:
-            vocab_size = self.target.backend.vocab_size
-            setting = Setting(vocab_size=vocab_size, warp=warp, eos=warp.eos, prompt=len(text))
-            return proposer_named(self.options.draft, setting)
-        return DraftModel(
-            Warped(self.second.backend, warp, prompt=len(text)),
-            name=self.second.backend.name,
-            eos=warp.eos,
-            context_limit=self.second.backend.context_limit,
+        options = self.options
+        setting = Setting(
+            vocab_size=self.target.backend.vocab_size,
+            warp=options.warp,
+            eos=options.warp.eos,
+            prompt=len(text),
         )
+        if self.second is None:
+            return named_proposer(self.rule, options.draft, setting, self.drafts)
+        return model_proposer(self.rule, self.second, setting, self.drafts)
+
+    @property
+    def drafts(self) -> int:
+        """Drafts per position."""
+        return self.options.drafts or (1 if self.rule.shape == "chain" else 2)
 
     def run(
         self,
@@ -291,7 +303,7 @@ class Session:
             "guarantee": self.rule.guarantee.value,
             "engine": self.target.engine,
             "k": options.k,
-            "drafts": options.drafts,
+            "drafts": self.drafts,
             "seed": options.seed,
             "temperature": warp.temperature,
             "top_k": warp.top_k,

@@ -41,7 +41,7 @@ class Typist:
     speller
         The incremental detokenizer of one text.
     stop
-        Strings that end the text and do not belong to it; none may be empty.
+        Strings that end the text and do not belong to it; none is empty.
 
     Examples
     --------
@@ -55,8 +55,6 @@ class Typist:
     """
 
     def __init__(self, speller: Speller, stop: Sequence[str] = ()) -> None:
-        if any(text == "" for text in stop):
-            raise InvalidInput("stop is ''; a stop string needs at least one character.")
         self._speller, self._stop = speller, tuple(stop)
         self._held: tuple[Piece, ...] = ()
         self._last = Source.TARGET

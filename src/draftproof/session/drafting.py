@@ -1,0 +1,84 @@
+"""The proposer that a rule needs: one chain, several drafts for a position, or a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from draftproof.chance import Dice
+from draftproof.contracts import Draft, Lazily, Predictor, Proposer, Rule, Text
+from draftproof.dist import Row
+from draftproof.errors import UnsupportedDraft
+from draftproof.proposers import DraftModel, Setting, proposer_named
+from draftproof.proposers.branching import GumbelDraft, Siblings, TreeModel
+from draftproof.session.models import Model
+from draftproof.warp import Warped
+
+CERTAIN = ("prompt-lookup", "suffix")
+"""Drafts that make one guess, without luck: there is no law to draw several from."""
+
+BRANCHING_DEPTH = 2
+"""A tree branches at its first positions only and goes on as chains."""
+
+
+class Guesses:
+    """The law that a proposer's next token is drawn from, as a predictor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from draftproof.backends.table import Table
+    >>> guesses = Guesses(DraftModel(Table([0.25, 0.75])))
+    >>> guesses.rows((0,), Draft.empty())[0].tolist()
+    [0.25, 0.75]
+    """
+
+    def __init__(self, proposer: Proposer) -> None:
+        self._proposer = proposer
+
+    def rows(self, text: Text, draft: Draft) -> Sequence[Row]:
+        """Give one row after `text`, then one after each draft node."""
+        return Lazily(len(draft) + 1, lambda at: self._row((*text, *draft.prefix(at - 1))))
+
+    def _row(self, text: Text) -> Row:
+        guess = self._proposer.propose(Dice(0), text, 1)
+        if not len(guess):
+            raise UnsupportedDraft(
+                f"draft {self._proposer.name!r} has no guess after {len(text)} tokens, and several "
+                f"drafts need one; choose another --draft, or a rule for one chain."
+            )
+        return guess.rows[0]
+
+
+def named_proposer(rule: Rule, name: str, setting: Setting, drafts: int) -> Proposer:
+    """Give the draft of this name in the shape that `rule` judges."""
+    single = proposer_named(name, setting)
+    if rule.shape == "chain" and (rule.scheme != "coupled" or name in CERTAIN):
+        return single
+    if name in CERTAIN:
+        raise UnsupportedDraft(
+            f"draft {name!r} makes one guess and rule {rule.name!r} takes several; use --draft "
+            f"ngram or a model."
+        )
+    return shaped(rule, Guesses(single), setting.eos, drafts, name=name)
+
+
+def model_proposer(rule: Rule, model: Model, setting: Setting, drafts: int) -> Proposer:
+    """Give a draft model in the shape that `rule` judges."""
+    backend = model.backend
+    law = Warped(backend, setting.warp, prompt=setting.prompt)
+    if rule.shape == "chain" and rule.scheme != "coupled":
+        limit = backend.context_limit
+        return DraftModel(law, name=backend.name, eos=setting.eos, context_limit=limit)
+    return shaped(rule, law, setting.eos, drafts, name=backend.name)
+
+
+def shaped(rule: Rule, law: Predictor, eos: tuple[int, ...], drafts: int, *, name: str) -> Proposer:
+    """Draw from `law` the drafts for which the promise of `rule` holds."""
+    if rule.scheme == "coupled":
+        return GumbelDraft(law, name=name)
+    if rule.shape == "chain":
+        return DraftModel(law, name=name, eos=eos)
+    if rule.shape == "tree":
+        scheme = "without-replacement" if rule.scheme == "any" else rule.scheme
+        return TreeModel(law, (drafts,) * BRANCHING_DEPTH, scheme, name=name)
+    return Siblings(law, drafts, "iid" if rule.scheme == "any" else rule.scheme)
