@@ -50,17 +50,26 @@ class Verbs(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(verb, summary) for verb, (_, summary) in VERBS.items()])
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; a reader who has gone away is no error of ours."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+        return code
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run a command line and exit with its code."""
         extra["standalone_mode"] = False
-        extra.setdefault("prog_name", "draftproof")
+        extra["prog_name"] = "draftproof"
         sys.exit(_exit_code(lambda: super(Verbs, self).main(args, **extra)))
 
 
 def _exit_code(command: Callable[[], Any]) -> int:
     try:
         code = command()
-        sys.stdout.flush()
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _say("interrupted.", INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -72,9 +81,6 @@ def _exit_code(command: Callable[[], Any]) -> int:
         return _say(error.format_message(), REFUSED)
     except DraftproofError as error:
         return _say(str(error), REFUSED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
     return code if isinstance(code, int) else DONE
 
 

@@ -56,7 +56,11 @@ EVERYWHERE = "*"
     type=ROW,
     help="Target probabilities at every position.  [default: a battery of instances]",
 )
-@click.option("--draft-row", type=ROW, help="Draft probabilities at every position.")
+@click.option(
+    "--draft-row",
+    type=ROW,
+    help="Draft probabilities at every position.  [default: a battery of instances]",
+)
 @click.option(
     "--rows",
     type=click.Path(path_type=Path),

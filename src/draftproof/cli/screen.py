@@ -38,9 +38,17 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a model may write but a terminal must not obey; newline and tab stay."""
 
 
+class _Paper(Console):
+    """A console that leaves a closed pipe to the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the error that is being handled go on."""
+        raise
+
+
 def console_for(stream: IO[str]) -> Console:
     """Give a console that never rewrites what is printed on it."""
-    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _Paper(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def harmless(text: str) -> str:

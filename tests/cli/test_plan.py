@@ -1,0 +1,119 @@
+"""The verb `plan` on plain numbers: the lesson's example, the published tables, the refusals."""
+
+from fractions import Fraction
+
+import pytest
+
+from draftproof.errors import InvalidInput
+from draftproof.planner import Costs, Curve, best_choice, choices
+
+LESSON = ("plan", "--acceptance", "0.8", "--t-target", "10ms", "--t-verify", "12ms",
+          "--t-draft", "1ms")  # fmt: skip
+LLAMA_CPP = ("--t-verify", "1:9.7ms,5:30ms")
+
+
+def test_the_worked_example_of_the_lesson(answer):
+    code, told = answer(*LESSON, "-k", 4)
+    assert code == 0
+    assert told["expected_tokens"] == pytest.approx(3.3616, abs=1e-12)
+    assert told["throughput"] == pytest.approx(210.1, abs=1e-9)
+    assert told["baseline"] == pytest.approx(100)
+    assert told["speedup"] == pytest.approx(2.101, abs=1e-9)
+    assert told["interval"] is None
+
+
+def test_the_best_k_of_the_lesson_is_6_at_2_195(answer):
+    _, told = answer(*LESSON)
+    assert told["best_k"] == told["k"] == 6
+    assert round(told["best_speedup"], 3) == 2.195
+    assert [row["k"] for row in told["table"]] == list(range(17))
+    assert told["verdict"] == "speculate with k = 6"
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "draft", "best_k", "speedup"),
+    [("0.5", "0ms", 0, 1.0), ("0.6", "1ms", 0, 1.0), ("0.6", "0ms", 1, 1.05)],
+)
+def test_on_a_steep_curve_it_can_say_do_not_speculate(answer, acceptance, draft, best_k, speedup):
+    code, told = answer("plan", "--acceptance", acceptance, *LLAMA_CPP, "--t-draft", draft)
+    assert code == 0
+    assert told["best_k"] == best_k
+    assert round(told["best_speedup"], 2) == speedup
+    assert (told["verdict"] == "do not speculate") == (best_k == 0)
+    assert [row["k"] for row in told["table"]] == [0, 1, 2, 3, 4]
+
+
+def test_a_k_that_does_not_pay_is_called_so(answer):
+    _, told = answer("plan", "--acceptance", "0.6", *LLAMA_CPP, "-k", 4)
+    assert told["verdict"] == "k = 4 does not pay; speculate with k = 1"
+    assert told["speedup"] < 1
+
+
+def test_times_with_different_units_are_the_same_times(answer):
+    _, told = answer(*LESSON)
+    _, same = answer("plan", "--acceptance", "4/5", "--t-target", "0.01", "--t-verify", "12000us",
+                     "--t-draft", "0.001s")  # fmt: skip
+    assert same == told
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "k", "speed"),
+    [(".6", 2, 1.96), (".7", 3, 2.53), (".8", 2, 2.44), (".8", 5, 3.69), (".9", 2, 2.71),
+     (".9", 10, 6.86)],
+)  # fmt: skip
+def test_table_1_of_leviathan_et_al_2023(answer, acceptance, k, speed):
+    _, told = answer("plan", "--acceptance", acceptance, "--t-target", "1s", "--t-verify", "1s",
+                     "-k", k)  # fmt: skip
+    assert round(told["speedup"], 2) == speed
+
+
+BEST = {
+    "1/10": [(1, 1.182), (2, 1.458), (3, 1.674), (4, 1.981), (6, 2.470), (10, 3.431), (15, 4.479)],
+    "1/5": [(1, 1.083), (1, 1.250), (2, 1.400), (3, 1.583), (4, 1.868), (7, 2.373), (10, 2.875)],
+    "3/10": [(0, 1.000), (1, 1.154), (1, 1.231), (2, 1.369), (3, 1.554), (5, 1.874), (8, 2.175)],
+    "1/100": [(3, 1.376), (5, 1.875), (7, 2.297), (9, 2.972), (14, 4.232), (24, 7.486),
+              (40, 12.542)],
+}  # fmt: skip
+ACCEPTANCES = (".3", ".5", ".6", ".7", ".8", ".9", ".95")
+
+
+@pytest.mark.parametrize("cost", BEST)
+def test_the_best_k_for_constant_acceptance_and_relative_draft_cost(cost):
+    costs = Costs(t_target=Fraction(1), t_verify=Fraction(1), t_draft=Fraction(cost))
+    found = [best_choice(Fraction(a), costs, 60) for a in ACCEPTANCES]
+    assert [(one.k, round(float(one.speedup), 3)) for one in found] == BEST[cost]
+
+
+def test_certain_acceptance_has_a_finite_answer(answer):
+    _, told = answer("plan", "--acceptance", "1", "--t-target", "10ms", "--t-verify", "12ms")
+    assert told["table"][4]["expected_tokens"] == 5
+    assert told["best_k"] == 16
+
+
+def test_the_curve_is_a_straight_line_between_its_points_and_unknown_beyond():
+    curve = Curve(((1, Fraction(97, 10)), (5, Fraction(30))))
+    assert curve.at(2) == Fraction(97, 10) + Fraction(203, 40)
+    with pytest.raises(InvalidInput, match="1 to 5 tokens"):
+        curve.at(6)
+    assert [one.k for one in choices(0.5, Costs(t_target=10, t_verify=curve), 16)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
+
+
+def test_a_planner_that_forgets_the_bonus_token_would_be_seen(answer):
+    """The commonest mistake with this model: counting kept draft tokens only."""
+    _, told = answer(*LESSON, "-k", 4)
+    kept_only = sum(0.8**i for i in range(1, 5))
+    assert told["expected_tokens"] == pytest.approx(kept_only + 1)
+
+
+def test_people_get_a_table_and_a_verdict(cli):
+    done = cli(*LESSON)
+    assert done.exit_code == 0
+    assert "2.195x  best" in done.stdout
+    assert "Verdict: speculate with k = 6" in done.stdout
+    assert done.stderr == ""
