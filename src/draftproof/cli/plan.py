@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from fractions import Fraction
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from draftproof.cli.reading import PROBABILITY, TIME, Read, count, read_time
+from draftproof.cli.screen import console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner import Choice, Costs, Curve, best_choice, choices
 
@@ -158,7 +159,7 @@ def _report(
 
 
 def _show(table: tuple[Choice, ...], best: Choice, chosen: Choice, costs: Costs) -> None:
-    console = Console(highlight=False)
+    console = console_for(sys.stdout)
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("k", "tokens per round", "tokens per second", "speed-up"):
         grid.add_column(title, justify="right")
@@ -173,15 +174,17 @@ def _show(table: tuple[Choice, ...], best: Choice, chosen: Choice, costs: Costs)
             ", ".join(marks),
             style="bold" if marks else "",
         )
-    console.print(grid)
+    console.print(grid, soft_wrap=False)
     console.print(
         f"\nk = {chosen.k}: {float(chosen.expected_tokens):.4f} tokens per round, "
         f"{float(chosen.throughput):.1f} tokens per second against "
-        f"{float(1 / costs.t_target):.1f} plain: {float(chosen.speedup):.3f}x."
+        f"{float(1 / costs.t_target):.1f} plain: {float(chosen.speedup):.3f}x.",
+        soft_wrap=False,
     )
     console.print(f"Verdict: {_verdict(best, chosen)} ({float(best.speedup):.3f}x).")
     console.print(
         "This model takes one acceptance for every position and text; measured times and "
         "acceptances decide.",
         style="dim",
+        soft_wrap=False,
     )
