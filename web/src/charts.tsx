@@ -19,6 +19,7 @@ const LEFT = 96;
 const WIDTH = 560;
 const RIGHT = 20;
 const LANE = 17;
+const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2];
 
 export function Frequencies(props: FrequenciesProps) {
   return (
@@ -67,11 +68,12 @@ function Mark({ tone, x, y }: { tone: Series["tone"]; x: number; y: number }) {
 
 function Plot({ tokens, p, series, caption }: FrequenciesProps) {
   const most = Math.max(...p, ...series.flatMap((one) => one.intervals.map(([, high]) => high)));
-  const top = Math.min(1, Math.ceil(most * 10.5) / 10);
+  const step = STEPS.find((size) => most / size <= 6) ?? 0.2;
+  const top = Math.ceil(most / step - 1e-9) * step;
   const x = (value: number) => LEFT + (value / top) * (WIDTH - LEFT - RIGHT);
   const row = LANE * series.length + 14;
   const height = tokens.length * row + 26;
-  const ticks = Array.from({ length: 6 }, (_, i) => (top * i) / 5);
+  const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, i) => step * i);
   return (
     <svg class="plot" viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={caption}>
       {ticks.map((tick) => (

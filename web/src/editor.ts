@@ -75,7 +75,7 @@ export function openEditor(options: EditorOptions): Editor {
       extensions: [
         run,
         EditorView.cspNonce.of(options.nonce),
-        EditorView.contentAttributes.of({ "aria-label": options.label }),
+        EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) options.onChange(update.state.doc.toString());
         }),

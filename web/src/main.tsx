@@ -76,6 +76,14 @@ function goTo(hash: string): void {
   if (step) document.getElementById(step)?.scrollIntoView();
 }
 
+/** What scrolls sideways can be reached with the keyboard, and only that. */
+function reachScrolled(): void {
+  for (const box of document.querySelectorAll<MathMLElement | HTMLElement>("math.tml-display")) {
+    if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+    else box.removeAttribute("tabindex");
+  }
+}
+
 /** Python starts with the page, so that nobody waits for it later. */
 function warmUp(page: Page, python: PyRunner): void {
   if (page.steps.some((step) => step.kind === "code" || step.kind === "reference")) python.warm();
@@ -94,6 +102,7 @@ async function startLesson(): Promise<void> {
   let filled = store.generation;
   store.subscribe(() => {
     mark(context);
+    reachScrolled();
     if (filled !== store.generation) fill(context);
     filled = store.generation;
   });
@@ -103,6 +112,8 @@ async function startLesson(): Promise<void> {
     render(<RunProgram program={page.program} python={python} />, place);
   }
   goTo(location.hash);
+  reachScrolled();
+  addEventListener("resize", reachScrolled);
 }
 
 applyTheme(savedTheme());

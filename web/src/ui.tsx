@@ -10,6 +10,11 @@ export function Html(props: { html: string; inline?: boolean }) {
   return props.inline ? <span {...inner} /> : <div class="prose" {...inner} />;
 }
 
+/** The words of HTML, for places that hold no markup. */
+export function plainText(html: string): string {
+  return new DOMParser().parseFromString(html, "text/html").body.textContent ?? "";
+}
+
 /** An exact value with its decimal beside it. */
 export function Exact(props: { value: Rational; signed?: boolean }) {
   const { value } = props;
@@ -97,7 +102,3 @@ export function Confirmed(props: { label: string; sure: string; onClick(): void;
 }
 
 export const reducedMotion = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-export function percent(x: number): string {
-  return `${(100 * x).toFixed(1)} %`;
-}

@@ -21,7 +21,7 @@ export async function renderMaths(lessonFiles) {
 }
 
 // Code is shown as it stands, so a dollar sign in it is no formula.
-const CODE_KEYS = new Set(["starter", "reference", "code", "solution"]);
+const CODE_KEYS = new Set(["starter", "reference", "code", "source"]);
 
 function* prose(value, key = "") {
   if (typeof value === "string") {

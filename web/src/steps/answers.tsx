@@ -6,7 +6,7 @@ import type { Context } from "../context";
 import type { Record_ } from "../merge";
 import type { AnswerItem, AnswersStep } from "../page";
 import { useStore } from "../store";
-import { Confirmed, Hints, Html, Verdict, type Tone } from "../ui";
+import { Confirmed, Hints, Html, plainText, Verdict, type Tone } from "../ui";
 
 const TONES: Record<string, Tone> = { right: "right", wrong: "wrong", "not-judged": "open" };
 const WORDS: Record<string, string> = { right: "Right.", wrong: "Not yet.", "not-judged": "Not judged." };
@@ -54,7 +54,7 @@ function Item({ id, item, saved, onChange }: ItemProps) {
     const tries = ((saved.tries as number | undefined) ?? 0) + counts;
     onChange({ raw, status: judged.verdict, tries });
     setTyped(null);
-    announce(`${WORDS[judged.verdict]} ${plain(judged.why)}`);
+    announce(`${WORDS[judged.verdict]} ${plainText(judged.why)}`);
   };
   return (
     <li>
@@ -112,8 +112,4 @@ function Solution(props: { item: AnswerItem; saved: Record_; ready: boolean; onC
       onClick={() => props.onChange({ solutionSeen: true })}
     />
   );
-}
-
-function plain(html: string): string {
-  return new DOMParser().parseFromString(html, "text/html").body.textContent ?? "";
 }

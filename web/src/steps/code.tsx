@@ -157,7 +157,7 @@ function RunButton({ python, onRun }: { python: PyRunner; onRun(): void }) {
       </button>
       <span class={`python ${state}`}>
         {STATES[state]}
-        {state === "unavailable" && `: ${python.trouble}`}
+        {state === "unavailable" && `: ${python.trouble.trim().split("\n").at(-1)}`}
       </span>
     </>
   );

@@ -4,7 +4,7 @@ import { announce } from "../announce";
 import type { Context } from "../context";
 import type { ChoiceStep, Option, PredictStep } from "../page";
 import { useStore } from "../store";
-import { Html, Verdict } from "../ui";
+import { Html, plainText, Verdict } from "../ui";
 
 function Radios(props: {
   step: string;
@@ -118,6 +118,5 @@ function Prediction({ step, context }: { step: ChoiceStep; context: Context }) {
 }
 
 function textOf(options: readonly Option[], id: string): string {
-  const html = options.find((option) => option.id === id)?.text ?? id;
-  return new DOMParser().parseFromString(html, "text/html").body.textContent ?? id;
+  return plainText(options.find((option) => option.id === id)?.text ?? id);
 }

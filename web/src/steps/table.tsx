@@ -6,7 +6,7 @@ import { laws, whyRight, type Laws, type Row } from "../law";
 import { parsePlace, place } from "../link";
 import type { Column, Preset, TableStep } from "../page";
 import { Rational } from "../rational";
-import { Exact, Html, minus } from "../ui";
+import { Exact, Html, minus, plainText } from "../ui";
 import {
   fromLink,
   fromRow,
@@ -135,19 +135,19 @@ function Grid(props: GridProps) {
   const names = p.map((_, i) => (p.length === step.tokens.length ? step.tokens[i]! : `${i}`));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`${step.title}: the table`}>
-      <table class="laws">
-        <thead>
-          <tr>
+      <table class="laws" role="table">
+        <thead role="rowgroup">
+          <tr role="row">
             {step.columns.map((column) => (
-              <th scope="col" key={column} class={column}>
+              <th scope="col" role="columnheader" key={column} class={column}>
                 <Html html={context.page.columns[column]} inline />
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {names.map((name, token) => (
-            <tr key={token}>
+            <tr role="row" key={token}>
               {step.columns.map((column) => (
                 <Cell key={column} {...props} column={column} token={token} name={name} p={p} law={law} />
               ))}
@@ -171,34 +171,43 @@ function Cell(props: CellProps) {
   const { column, token, law, p } = props;
   switch (column) {
     case "token":
-      return <th scope="row">{props.name}</th>;
+      return (
+        <th scope="row" role="rowheader" {...label(props)}>
+          {props.name}
+        </th>
+      );
     case "p":
     case "q":
       return <WeightCell {...props} which={column} />;
     case "residual":
       return (
-        <td class={law.residualNeeded ? "" : "unused"}>
+        <td role="cell" class={law.residualNeeded ? "residual" : "residual unused"} {...label(props)}>
           <Exact value={law.residual[token]!} />
           {!law.residualNeeded && <span class="remark">not needed</span>}
         </td>
       );
     default:
-      return <LawCell value={law[column][token]!} p={p[token]!} />;
+      return <LawCell value={law[column][token]!} p={p[token]!} label={label(props)} />;
   }
 }
 
+/** On a narrow screen each row is a card, and its values carry their column's name. */
+function label({ context, column }: { context: Context; column: Column }) {
+  return { "data-label": plainText(context.page.columns[column]) };
+}
+
 /** Marked exactly where it differs from p: by colour, by sign and by the signed difference. */
-function LawCell({ value, p }: { value: Rational; p: Rational }) {
+function LawCell({ value, p, label }: { value: Rational; p: Rational; label: object }) {
   const off = value.minus(p);
   if (off.sign === 0) {
     return (
-      <td class="agrees">
+      <td role="cell" class="agrees" {...label}>
         <Exact value={value} /> <span class="remark">= p</span>
       </td>
     );
   }
   return (
-    <td class="differs">
+    <td role="cell" class="differs" {...label}>
       <Exact value={value} />{" "}
       <span class="remark">
         <strong>≠ p</strong> by {minus((off.sign > 0 ? "+" : "") + off.toString())}
@@ -217,11 +226,11 @@ function WeightCell(props: CellProps & { which: Which }) {
   const slide = (event: Event) => {
     props.onChange(put(setWeight(row, token, Number((event.target as HTMLInputElement).value))));
   };
-  const label = `${which} of token ${name}`;
+  const named = `${which} of token ${name}`;
   return (
-    <td class={which}>
+    <td role="cell" class={which} {...label(props)}>
       <Typed
-        label={label}
+        label={named}
         value={value}
         onValue={(typed) => {
           const next = setProbability(row, token, typed);
@@ -238,7 +247,7 @@ function WeightCell(props: CellProps & { which: Which }) {
         max={whole}
         step={unit}
         value={row.weights[token]!}
-        aria-label={label}
+        aria-label={named}
         aria-valuetext={value.toString()}
         style={{ "--fill": `${100 * value.toNumber()}%` }}
         onInput={slide}
