@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from draftproof.rules import RULES
 from draftproof.trace import read_trace, replay
 
 FIELDS = {
@@ -223,13 +224,44 @@ def test_an_interruption_before_the_first_token_is_quiet(toy, cli):
     assert "Traceback" not in done.output
 
 
-def test_lossy_rules_run_because_they_are_named(toy, answer):
-    from draftproof.contracts import Guarantee
-    from draftproof.rules import RULES
+@pytest.mark.parametrize("name", sorted(set(RULES) - {"optimal-transport"}))
+def test_every_rule_runs_and_leaves_a_trace_of_what_it_emitted(toy, answer, tmp_path, name):
+    file = tmp_path / "run.jsonl"
+    temperature = 0 if RULES[name].one_hot else 1
+    flags = ("--rule", name, "--temperature", temperature, "--max-tokens", 30, "-k", 2)
+    code, told = answer("run", "hello", *flags, "--trace", file)
+    assert code == 0
+    assert told["emitted"] == 30
+    assert told["drafted"] > 0
+    assert told["guarantee"] == RULES[name].guarantee.value
+    assert traced(read_trace(file)) == told["tokens"]
 
-    lossy = [
-        r.name for r in RULES.values() if r.guarantee is Guarantee.LOSSY and r.shape == "chain"
-    ]
-    for name in lossy:
-        code, told = answer("run", "hello", "--rule", name)
-        assert (code, told["guarantee"]) == (0, "lossy")
+
+@pytest.mark.parametrize("name", ["exact-match", "gumbel"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_rule_of_the_targets_own_luck_gives_the_plain_text(toy, answer, name, k):
+    flags = ("--rule", name, "--temperature", 1, "-k", k, "--compare", "--max-tokens", 30)
+    code, told = answer("run", "hello", *flags)
+    assert code == 0
+    assert told["must_be_equal"]
+    assert told["plain"]["tokens"] == told["tokens"]
+
+
+def test_greedy_is_refused_above_temperature_0_before_a_model_is_opened(monkeypatch, cli):
+    monkeypatch.setattr("draftproof.session.running.open_model", None)
+    done = cli("run", "hello", "--rule", "greedy")
+    assert done.exit_code == 2
+    assert "--temperature 0" in done.stderr
+
+
+@pytest.mark.parametrize("draft", ["prompt-lookup", "suffix"])
+def test_a_single_guess_cannot_be_several_drafts(toy, cli, draft):
+    done = cli("run", "hello", "--rule", "rrs", "--draft", draft)
+    assert done.exit_code == 2
+    assert "makes one guess" in done.stderr
+
+
+def test_a_rule_for_small_vocabularies_says_so(toy, cli):
+    done = cli("run", "hello", "--rule", "optimal-transport", "--temperature", 1)
+    assert done.exit_code == 2
+    assert "257 tokens" in done.stderr

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from draftproof.chance import Dice
 from draftproof.contracts import Draft, Lazily, Predictor, Proposer, Rule, Text
 from draftproof.dist import Row
@@ -23,17 +25,18 @@ BRANCHING_DEPTH = 2
 class Guesses:
     """The law that a proposer's next token is drawn from, as a predictor.
 
+    Where the proposer has no guess, every token is as likely as any other.
+
     Examples
     --------
-    >>> import numpy as np
     >>> from draftproof.backends.table import Table
-    >>> guesses = Guesses(DraftModel(Table([0.25, 0.75])))
+    >>> guesses = Guesses(DraftModel(Table([0.25, 0.75])), vocab_size=2)
     >>> guesses.rows((0,), Draft.empty())[0].tolist()
     [0.25, 0.75]
     """
 
-    def __init__(self, proposer: Proposer) -> None:
-        self._proposer = proposer
+    def __init__(self, proposer: Proposer, *, vocab_size: int) -> None:
+        self._proposer, self._vocab_size = proposer, vocab_size
 
     def rows(self, text: Text, draft: Draft) -> Sequence[Row]:
         """Give one row after `text`, then one after each draft node."""
@@ -41,12 +44,9 @@ class Guesses:
 
     def _row(self, text: Text) -> Row:
         guess = self._proposer.propose(Dice(0), text, 1)
-        if not len(guess):
-            raise UnsupportedDraft(
-                f"draft {self._proposer.name!r} has no guess after {len(text)} tokens, and several "
-                f"drafts need one; choose another --draft, or a rule for one chain."
-            )
-        return guess.rows[0]
+        if len(guess):
+            return guess.rows[0]
+        return np.full(self._vocab_size, 1 / self._vocab_size)
 
 
 def named_proposer(rule: Rule, name: str, setting: Setting, drafts: int) -> Proposer:
@@ -59,7 +59,8 @@ def named_proposer(rule: Rule, name: str, setting: Setting, drafts: int) -> Prop
             f"draft {name!r} makes one guess and rule {rule.name!r} takes several; use --draft "
             f"ngram or a model."
         )
-    return shaped(rule, Guesses(single), setting.eos, drafts, name=name)
+    law = Guesses(single, vocab_size=setting.vocab_size)
+    return shaped(rule, law, setting.eos, drafts, name=name)
 
 
 def model_proposer(rule: Rule, model: Model, setting: Setting, drafts: int) -> Proposer:
