@@ -269,8 +269,8 @@ ACCIDENTS = {
     "def residual(p, q): return [[1, 0, 0]]": "something other than numbers",
     "def residual(p, q): return [None] * 3": "something other than numbers",
     "def residual(p, q): return 0.25": "returned a single number; return 3 numbers",
-    "def residual(p, q): return [float('nan')] * 3": "contains nan, which comes from a division",
-    "def residual(p, q): return np.array([.5, .2, .3]) + 0 * q": "token 0 is too small",
+    "def residual(p, q): return (p + q) * float('nan')": "contains nan, which comes from a",
+    "def residual(p, q): return [0.5, 0.2, 0.3 + 0 * q[0]]": "token 0 is too small",
     "def residual(p): return p": "the tests call `residual(p, q)`",
     "def residual(p, q): return numpy.sum(p)": "NameError: name 'numpy' is not defined (line",
     "def residual(p, q):\n    if p > q: return p": "use np.all(...) or np.any(...)",
@@ -284,7 +284,9 @@ ACCIDENTS = {
     "def speculative_step(p, q, rng): return rng.choice(3, size=2)": "returned 2 values; return",
     "def speculative_step(p, q, rng): return rng.choice(3, p=p - q)": "are not non-negative (line",
     "def speculative_step(p, q, rng): return rng.choice(3, p=p / 2)": "do not sum to 1 (line",
-    "def empirical(p, q, trials, seed, method='exact'): return p": "whole number of steps",
+    "def empirical(p, q, trials, seed, method='exact'):\n"
+    "    luck = np.random.default_rng(seed).random(3) + q\n"
+    "    return luck / luck.sum()": "whole number of steps",
     "def empirical(p, q, trials, seed, method='exact'): return [0, 0]": "returned 2 numbers",
     "def empirical(p, q, trials, seed, method='exact'): return [1, 1, 1]": "sum to 3 instead of 1",
 }
@@ -328,8 +330,9 @@ def test_an_interrupt_ends_the_run_and_keeps_what_was_found():
     assert reply["status"] == "error"
     assert "took too long (line" in reply["message"]
     assert [test["id"] for test in reply["tests"]] == [
-        "residual-worked", "residual-two", "residual-equal",
+        "residual-worked", "residual-two", "residual-equal", "rejection-worked",
     ]  # fmt: skip
+    assert reply["tests"][-1]["message"] == reply["message"]
 
 
 def test_a_flood_of_prints_is_cut():

@@ -25,7 +25,7 @@ from draftproof.lesson.content import Code, Json
 from draftproof.lesson.grader import grade
 from draftproof.lesson.shelf import find
 
-MEMORY_LIMIT = 2 << 30
+MEMORY_LIMIT = 1 << 30
 START_LIMIT_S = 60.0
 SIZE_LIMIT = 1 << 20
 

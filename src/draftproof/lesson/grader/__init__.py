@@ -61,8 +61,6 @@ def grade(source: str, exercise: Json, report: Report | None = None) -> Json:
         return reply | {"message": str(problem)}
     try:
         _run(program, exercise, reply, report or (lambda result: None))
-    except Stopped as stopped:
-        reply["message"] = str(stopped)
     except Exception:  # noqa: BLE001 - a fault of ours must not look like the learner's
         reply["status"] = "harness-error"
         reply["message"] = (
@@ -76,9 +74,11 @@ def grade(source: str, exercise: Json, report: Report | None = None) -> Json:
 def _run(program: Program, exercise: Json, reply: Json, report: Report) -> None:
     cases = [Case(program, exercise, test) for test in exercise["tests"]]
     for case in cases:
-        result = _judge(case)
+        result = _judge(case, reply)
         reply["tests"].append(result)
         report(result)
+        if reply["message"]:
+            return
     statuses = {result["status"] for result in reply["tests"]}
     reply["passed"] = statuses == {"pass"}
     reply["status"] = next(name for name in ("error", "fail", "pass") if name in statuses)
@@ -86,7 +86,8 @@ def _run(program: Program, exercise: Json, reply: Json, report: Report) -> None:
         reply["plots"] = _plots(cases)
 
 
-def _judge(case: Case) -> Json:
+def _judge(case: Case, reply: Json) -> Json:
+    """Return the result of one test; if the run ended in it, say so in the reply too."""
     result = {"id": case.test["id"], "name": case.test["name"], "status": "pass"}
     result |= {"call": case.call, "got": "", "message": "", "known": ""}
     try:
@@ -98,6 +99,9 @@ def _judge(case: Case) -> Json:
             "message": problem.message,
             "known": problem.known,
         }
+    except Stopped as stopped:
+        reply["message"] = str(stopped)
+        result |= {"status": "error", "message": str(stopped)}
     return result
 
 

@@ -30,7 +30,7 @@ SIGNATURES = {
     "empirical": "empirical(p, q, trials, seed, method)",
 }
 SCALARS = ("rejection_probability",)
-COMPARED_GRID = 60
+COMPARED_GRID = 20
 SAMPLED_STEPS = 4000
 ALIKE = 1e-7
 

@@ -36,7 +36,7 @@ class Problem(Exception):
 
 
 class Stopped(Exception):
-    """The run was interrupted from outside, so nothing more is called."""
+    """The run ended early (interrupted, or out of memory), so nothing more is called."""
 
 
 class Output(io.TextIOBase):
@@ -85,7 +85,6 @@ def _where(line: int) -> str:
 
 _ADVICE = {
     "RecursionError": "Your function calls itself without end",
-    "MemoryError": "Your program asked for more memory than there is",
     "SystemExit": "Your program calls exit(); return a value instead",
     "GeneratorExit": "Your program raises GeneratorExit; return a value instead",
 }
@@ -96,6 +95,8 @@ def sentence(error: BaseException) -> str:
     name, line = type(error).__name__, _line(error)
     if name in _ADVICE:
         return f"{_ADVICE[name]}{_where(line)}."
+    if getattr(error, "is_sentence", False):
+        return f"{str(error)[:1].upper()}{str(error)[1:]}{_where(line)}"
     text = str(error).strip().splitlines()
     said = f"{name}: {text[0]}" if text else name
     more = ""
@@ -108,7 +109,7 @@ def sentence(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _guarded(output: Output) -> Iterator[None]:
+def _guarded(output: Output, signature: str = "") -> Iterator[None]:
     """Catch output and warnings, and turn every exception into a Problem."""
     try:
         with (
@@ -124,10 +125,17 @@ def _guarded(output: Output) -> Iterator[None]:
         raise Stopped(
             f"The run was stopped because it took too long{_where(_line(error))}."
         ) from None
+    except MemoryError as error:
+        raise Stopped(
+            f"Your program asked for more memory than there is{_where(_line(error))}."
+        ) from None
     except BaseException as error:  # a learner's program may raise anything
         if getattr(error, "passes_through", False):
             raise
-        raise Problem(sentence(error), error=True, cause=type(error).__name__) from None
+        message = sentence(error)
+        if signature and isinstance(error, TypeError) and not _line(error):
+            message += f"; the tests call `{signature}`."
+        raise Problem(message, error=True, cause=type(error).__name__) from None
 
 
 class Program:
@@ -162,8 +170,9 @@ class Program:
                 return compile(source, SOURCE_NAME, "exec", dont_inherit=True)
         except SyntaxError as error:
             line = error.lineno or 0
+            place = f"line {line}" if line else "this program"
             raise Problem(
-                f"Python cannot read line {line}: {error.msg}{_where(line)}. Nothing was run.",
+                f"Python cannot read {place}: {error.msg}{_where(line)}. Nothing was run.",
                 error=True,
                 cause="SyntaxError",
             ) from None
@@ -184,7 +193,7 @@ class Program:
             )
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            with _guarded(self.output):
+            with _guarded(self.output, signature):
                 return found(*args, **kwargs)
 
         return call

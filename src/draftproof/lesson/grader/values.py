@@ -32,6 +32,8 @@ def show(value: Any, limit: int = 200) -> str:
         try:
             text = repr(value)
         except Exception:  # noqa: BLE001 - a learner's own __repr__ may raise anything
+            text = " at 0x"
+        if " at 0x" in text:
             text = f"a {type(value).__name__}"
     return text if len(text) <= limit else text[:limit] + "..."
 

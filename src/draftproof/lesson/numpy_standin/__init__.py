@@ -2,8 +2,8 @@
 
 This is not NumPy. It has one-dimensional arrays of floats, integers and truth values, the functions
 that the exercises need, and ``random.default_rng``. What it has behaves as in NumPy, except that
-the random streams differ and that a slice is a copy that refuses to be written to. What it lacks
-says so and points to ``draftproof learn check``, which runs the same tests on the real NumPy.
+the random streams differ. What it lacks says so and points to ``draftproof learn check``, which
+runs the same tests on the real NumPy.
 
 The page loads this folder under the name ``numpy``.
 """

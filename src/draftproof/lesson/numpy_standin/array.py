@@ -1,15 +1,13 @@
 """The one-dimensional array of the stand-in.
 
 Values live in a plain list of Python floats, integers or truth values, so that every operation is
-one list comprehension. A slice is a copy here, not a view; writing to one is refused rather than
-silently different from NumPy.
+one list comprehension. A slice is a view of its array, as in NumPy.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -18,17 +16,11 @@ from .scalars import (
     divide,
     dtype,
     float64,
-    floor_divide,
     int64,
     lacks,
     nan,
-    power,
-    remainder,
     scalar,
 )
-
-RANK = {"b": 0, "i": 1, "f": 2}
-Pairwise = Callable[[Any, Any], Any]
 
 
 def kind_of(values: Iterable[Any]) -> str:
@@ -47,19 +39,18 @@ def kind_of(values: Iterable[Any]) -> str:
 class ndarray:
     """A row of numbers. Make one with ``np.array``."""
 
-    __slots__ = ("_values", "_whole", "dtype")
+    __slots__ = ("_values", "dtype")
     __hash__ = None  # type: ignore[assignment]
     ndim = 1
 
     _values: list[Any]
-    _whole: bool
     dtype: dtype
 
     @classmethod
-    def of(cls, values: list[Any], kind: str, *, whole: bool = True) -> ndarray:
+    def of(cls, values: list[Any], kind: str) -> ndarray:
         """Wrap a list of plain Python numbers of this kind."""
-        self = object.__new__(cls)
-        self._values, self.dtype, self._whole = values, _DTYPES[kind], whole
+        self = object.__new__(ndarray)
+        self._values, self.dtype = values, DTYPES[kind]
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -100,12 +91,6 @@ class ndarray:
             "The truth value of an array with more than one element is ambiguous. "
             "Use a.any() or a.all()"
         )
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
 
     def __repr__(self) -> str:
         return f"array([{', '.join(map(_short, self._values))}])"
@@ -152,6 +137,10 @@ class ndarray:
             return list(range(*key.indices(len(self._values))))
         if key is Ellipsis:
             return list(range(len(self._values)))
+        if isinstance(key, float):
+            raise IndexError(
+                "only integers, slices and integer or boolean arrays are valid indices"
+            )
         if key is None or (isinstance(key, tuple) and len(key) != 1):
             raise lacks("arrays of more than one dimension")
         if isinstance(key, tuple):
@@ -172,11 +161,7 @@ class ndarray:
         if isinstance(key, int) and not isinstance(key, (bool, bool_)):
             return self.dtype.type(self._at(key))
         if isinstance(key, slice):
-            return ndarray.of(self._values[key], self.dtype.kind, whole=False)
-        if isinstance(key, float):
-            raise IndexError(
-                "only integers, slices and integer or boolean arrays are valid indices"
-            )
+            return View.on(self, key)
         values = self._values
         try:
             picked = [values[index] for index in self._positions(key)]
@@ -197,23 +182,21 @@ class ndarray:
             ) from None
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._writable()
         cast = self.dtype.cast
         if isinstance(key, int) and not isinstance(key, (bool, bool_)):
             self._at(key)
-            self._values[key] = cast(value)
+            self._put([key], [cast(value)])
             return
         positions = self._positions(key)
-        new = _spread(value, len(positions))
-        for index, item in zip(positions, new, strict=True):
+        new = spread(value, len(positions))
+        for index in positions:
             self._at(index)
-            self._values[index] = cast(item)
+        self._put(positions, list(map(cast, new)))
 
-    def _writable(self) -> None:
-        if not self._whole:
-            raise lacks(
-                "writing through a slice kept under another name (write to the array itself)"
-            )
+    def _put(self, positions: Iterable[int], items: list[Any]) -> None:
+        """Write items at positions; everything that changes an array comes here."""
+        for index, item in zip(positions, items, strict=True):
+            self._values[index] = item
 
     def fill(self, value: Any) -> None:
         """Set every element."""
@@ -221,8 +204,7 @@ class ndarray:
 
     def sort(self) -> None:
         """Sort in place."""
-        self._writable()
-        self._values.sort()
+        self._put(range(len(self)), sorted(self._values))
 
     # -- arithmetic ---------------------------------------------------------------------------
 
@@ -310,7 +292,7 @@ class ndarray:
     def cumsum(self) -> ndarray:
         """Return the running sums."""
         kind = "i" if self.dtype.kind == "b" else self.dtype.kind
-        return ndarray.of(list(itertools.accumulate(map(_DTYPES[kind].cast, self._values))), kind)
+        return ndarray.of(list(itertools.accumulate(map(DTYPES[kind].cast, self._values))), kind)
 
     def argsort(self) -> ndarray:
         """Return the positions in increasing order of their elements."""
@@ -320,25 +302,36 @@ class ndarray:
         """Return the positions of the elements that are not zero, in a tuple of one."""
         return (ndarray.of([i for i, x in enumerate(self._values) if x], "i"),)
 
-    def dot(self, other: Any) -> Any:
-        """Return the sum of the products."""
-        return binary(self, as_array(other), operator.mul).sum()
-
-    __matmul__ = dot
-
-    def clip(self, low: Any = None, high: Any = None) -> ndarray:
-        """Limit every element to lie between low and high."""
-        out = self
-        if low is not None:
-            out = binary(out, low, _larger)
-        return out if high is None else binary(out, high, _smaller)
-
     def round(self, decimals: int = 0) -> ndarray:
         """Round to a number of decimals."""
         return ndarray.of([round(x, decimals) for x in self._values], self.dtype.kind)
 
 
-_DTYPES = {kind: dtype(python) for kind, python in (("f", float), ("i", int), ("b", bool))}
+class View(ndarray):
+    """A slice of an array: reads from it and writes to it."""
+
+    __slots__ = ("_base", "_key")
+
+    _base: ndarray
+    _key: slice
+
+    @classmethod
+    def on(cls, base: ndarray, key: slice) -> View:
+        """Make a view of a slice of an array."""
+        self = object.__new__(cls)
+        self._base, self._key, self.dtype = base, key, base.dtype
+        return self
+
+    @property
+    def _values(self) -> list[Any]:  # type: ignore[override]
+        return self._base._values[self._key]
+
+    def _put(self, positions: Iterable[int], items: list[Any]) -> None:
+        places = range(*self._key.indices(len(self._base)))
+        self._base._put([places[index] for index in positions], items)
+
+
+DTYPES = {kind: dtype(python) for kind, python in (("f", float), ("i", int), ("b", bool))}
 
 
 def _short(value: Any) -> str:
@@ -350,14 +343,6 @@ def _one_axis(axis: int | None) -> None:
         raise lacks("arrays of more than one dimension")
 
 
-def _larger(x: Any, y: Any) -> Any:
-    return x if x >= y or x != x else y
-
-
-def _smaller(x: Any, y: Any) -> Any:
-    return x if x <= y or x != x else y
-
-
 def as_array(value: Any, kind: Any = None) -> ndarray:
     """Return the value as an array; an array of the right dtype comes back itself."""
     if isinstance(value, ndarray):
@@ -366,11 +351,11 @@ def as_array(value: Any, kind: Any = None) -> ndarray:
         raise lacks(f"arrays made of a {type(value).__name__} (give a list)")
     if any(isinstance(item, (list, tuple, ndarray)) for item in value):
         raise lacks("arrays of more than one dimension")
-    new = dtype(kind) if kind is not None else _DTYPES[kind_of(value)]
+    new = dtype(kind) if kind is not None else DTYPES[kind_of(value)]
     return ndarray.of(list(map(new.cast, value)), new.kind)
 
 
-def _spread(value: Any, size: int) -> list[Any]:
+def spread(value: Any, size: int) -> list[Any]:
     """Return the values to be combined with ``size`` others: a scalar or one value is repeated."""
     if isinstance(value, (int, float)):
         return [value] * size
@@ -382,110 +367,3 @@ def _spread(value: Any, size: int) -> list[Any]:
             f"operands could not be broadcast together with shapes ({size},) ({len(values)},)"
         )
     return values
-
-
-def _plain(value: Any) -> tuple[Any, str]:
-    """Return a scalar as a Python number, with its kind."""
-    kind = kind_of([value])
-    return _DTYPES[kind].cast(value), kind
-
-
-def binary(left: Any, right: Any, function: Pairwise, result: str = "") -> Any:
-    """Combine two operands element by element; ``result`` is the kind, if not the larger one."""
-    if not isinstance(left, ndarray) and isinstance(left, (list, tuple)):
-        left = as_array(left)
-    if not isinstance(right, ndarray) and isinstance(right, (list, tuple)):
-        right = as_array(right)
-    if isinstance(left, ndarray) and isinstance(right, ndarray):
-        return _both(left, right, function, result)
-    if isinstance(left, ndarray):
-        y, other = _plain(right)
-        kind = result or max(left.dtype.kind, other, key=RANK.__getitem__)
-        return ndarray.of([function(x, y) for x in left._values], kind)
-    if isinstance(right, ndarray):
-        x, other = _plain(left)
-        kind = result or max(right.dtype.kind, other, key=RANK.__getitem__)
-        return ndarray.of([function(x, y) for y in right._values], kind)
-    return scalar(function(_plain(left)[0], _plain(right)[0]))
-
-
-def _both(left: ndarray, right: ndarray, function: Pairwise, result: str) -> ndarray:
-    xs, ys = left._values, right._values
-    if len(xs) != len(ys):
-        size = max(len(xs), len(ys)) if 1 in (len(xs), len(ys)) else len(xs)
-        xs, ys = _spread(left, size), _spread(right, size)
-    kind = result or max(left.dtype.kind, right.dtype.kind, key=RANK.__getitem__)
-    return ndarray.of(list(map(function, xs, ys)), kind)
-
-
-def true_divide(left: Any, right: Any) -> Any:
-    """Divide element by element; the fast way first, since zeros are rare."""
-    try:
-        return binary(left, right, operator.truediv, "f")
-    except ZeroDivisionError:
-        return binary(left, right, divide, "f")
-
-
-def bitwise(function: Pairwise) -> Pairwise:
-    """Return `&`, `|` or `^`, which need truth values or integers."""
-
-    def combine(x: Any, y: Any) -> Any:
-        if isinstance(x, float) or isinstance(y, float):
-            raise TypeError(
-                "`&`, `|` and `^` combine truth values; put parentheses around comparisons"
-            )
-        return function(x, y)
-
-    return combine
-
-
-def _install(name: str, function: Pairwise, *, swapped: bool = True) -> None:
-    """Give the array an operator, its reflected and its in-place form."""
-
-    def forward(self: ndarray, other: Any) -> Any:
-        return function(self, other) if _operand(other) else NotImplemented
-
-    def backward(self: ndarray, other: Any) -> Any:
-        return function(other, self) if _operand(other) else NotImplemented
-
-    def in_place(self: ndarray, other: Any) -> ndarray:
-        self._writable()
-        new = function(self, other)
-        if RANK[new.dtype.kind] > RANK[self.dtype.kind]:
-            raise TypeError(
-                f"cannot cast the result from {new.dtype!r} to {self.dtype!r}: this array holds no "
-                "such values, make it with dtype=float"
-            )
-        self._values[:] = new._values
-        return self
-
-    setattr(ndarray, f"__{name}__", forward)
-    if swapped:
-        setattr(ndarray, f"__r{name}__", backward)
-        setattr(ndarray, f"__i{name}__", in_place)
-
-
-def _operand(value: Any) -> bool:
-    return isinstance(value, (int, float, ndarray, list, tuple))
-
-
-def lift(function: Pairwise, result: str = "") -> Pairwise:
-    """Turn a function of two numbers into one of two operands of any size."""
-    return lambda left, right: binary(left, right, function, result)
-
-
-for _name, _function in {
-    "add": lift(operator.add),
-    "sub": lift(operator.sub),
-    "mul": lift(operator.mul),
-    "truediv": true_divide,
-    "floordiv": lift(floor_divide),
-    "mod": lift(remainder),
-    "pow": lift(power),
-    "and": lift(bitwise(operator.and_)),
-    "or": lift(bitwise(operator.or_)),
-    "xor": lift(bitwise(operator.xor)),
-}.items():
-    _install(_name, _function)
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    _install(_name, lift(getattr(operator, _name), "b"), swapped=False)

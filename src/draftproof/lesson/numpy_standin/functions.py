@@ -9,19 +9,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from .array import (
-    RANK,
-    Pairwise,
-    as_array,
-    binary,
-    bitwise,
-    kind_of,
-    lift,
-    ndarray,
-)
-from .array import (
-    true_divide as _true_divide,
-)
+from .arithmetic import RANK, Pairwise, binary, bitwise, larger, lift, smaller
+from .arithmetic import true_divide as _true_divide
+from .array import as_array, kind_of, ndarray
 from .scalars import (
     bool_,
     complain,
@@ -54,14 +44,16 @@ def _length(shape: Any) -> int:
     return int(shape)
 
 
-def asarray(a: Any, dtype: Any = None) -> ndarray:
-    """Return a as an array, without a copy where it is one already."""
+def asarray(a: Any, dtype: Any = None) -> Any:
+    """Return a as an array, without a copy where it is one already; a number as a scalar."""
+    if isinstance(a, (int, float)):
+        return as_array([a], dtype)[0]
     return as_array(a, dtype)
 
 
-def array(a: Any, dtype: Any = None) -> ndarray:
-    """Return a new array with the elements of a."""
-    made = as_array(a, dtype)
+def array(a: Any, dtype: Any = None) -> Any:
+    """Return a new array with the elements of a; of a number, a scalar."""
+    made = asarray(a, dtype)
     return made.copy() if made is a else made
 
 
@@ -133,7 +125,7 @@ def append(a: Any, values: Any) -> ndarray:
 
 def copy(a: Any) -> ndarray:
     """Return a copy."""
-    return array(a)
+    return as_array(a).copy()
 
 
 # -- element by element -------------------------------------------------------------------------
@@ -171,14 +163,6 @@ def _masked(combine: Pairwise, x: Any, y: Any, out: Any, where: Any) -> tuple[An
     return result, out
 
 
-def _max(x: Any, y: Any) -> Any:
-    return x if x >= y or x != x else y
-
-
-def _min(x: Any, y: Any) -> Any:
-    return x if x <= y or x != x else y
-
-
 add = _ufunc(lift(operator.add), "add")
 subtract = _ufunc(lift(operator.sub), "subtract")
 multiply = _ufunc(lift(operator.mul), "multiply")
@@ -186,8 +170,8 @@ divide = true_divide = _ufunc(_true_divide, "divide")
 floor_divide = _ufunc(lift(_floor_divide), "floor_divide")
 mod = _ufunc(lift(remainder), "mod")
 power = _ufunc(lift(_power), "power")
-maximum = _ufunc(lift(_max), "maximum")
-minimum = _ufunc(lift(_min), "minimum")
+maximum = _ufunc(lift(larger), "maximum")
+minimum = _ufunc(lift(smaller), "minimum")
 greater = _ufunc(lift(operator.gt, "b"), "greater")
 greater_equal = _ufunc(lift(operator.ge, "b"), "greater_equal")
 less = _ufunc(lift(operator.lt, "b"), "less")
@@ -232,13 +216,17 @@ def _sqrt(x: float) -> float:
     return nan
 
 
+def _fractional(x: float) -> bool:
+    return isinstance(x, float) and math.isfinite(x)
+
+
 exp, log, sqrt = _unary(_exp, "exp"), _unary(_log, "log"), _unary(_sqrt, "sqrt")
 abs = absolute = _unary(operator.abs, "absolute", "")
 negative = _unary(operator.neg, "negative", "")
 square = _unary(lambda x: x * x, "square", "")
-sign = _unary(lambda x: type(x)((x > 0) - (x < 0)), "sign", "")
-floor = _unary(lambda x: float(math.floor(x)), "floor")
-ceil = _unary(lambda x: float(math.ceil(x)), "ceil")
+sign = _unary(lambda x: x if x != x else type(x)((x > 0) - (x < 0)), "sign", "")
+floor = _unary(lambda x: float(math.floor(x)) if _fractional(x) else x, "floor", "")
+ceil = _unary(lambda x: float(math.ceil(x)) if _fractional(x) else x, "ceil", "")
 isnan = _unary(lambda x: x != x, "isnan", "b")
 isfinite = _unary(math.isfinite, "isfinite", "b")
 isinf = _unary(math.isinf, "isinf", "b")
@@ -249,8 +237,8 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
     """Limit every element to lie between a_min and a_max."""
     out = a
     if a_min is not None:
-        out = binary(out, a_min, _max)
-    return out if a_max is None else binary(out, a_max, _min)
+        out = binary(out, a_min, larger)
+    return out if a_max is None else binary(out, a_max, smaller)
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:

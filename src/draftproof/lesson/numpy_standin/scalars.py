@@ -19,6 +19,8 @@ ADVICE = "run `draftproof learn check 3 FILE` in a terminal to use the real one"
 class NotInStandIn(AttributeError, NotImplementedError):
     """The real NumPy has this; the page's stand-in does not."""
 
+    is_sentence = True
+
 
 def lacks(what: str) -> NotInStandIn:
     """Return the error for something the stand-in does not have."""
@@ -157,6 +159,10 @@ class _Scalar:
         """Return the plain Python number."""
         return _plain(self)
 
+    def tolist(self) -> Any:
+        """Return the plain Python number."""
+        return self.item()
+
     def __repr__(self) -> str:
         return f"np.{type(self).__name__}({_plain(self)!r})"
 
@@ -198,6 +204,7 @@ class bool_(_Scalar, int):
     """A truth value; ``~`` negates it."""
 
     def __new__(cls, value: object = False) -> bool_:  # noqa: FBT002
+        """Make a truth value of anything."""
         return int.__new__(cls, bool(value))
 
     def item(self) -> bool:
