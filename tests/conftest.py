@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from draftproof.backends import open_backend
 from draftproof.backends.openvino import OpenVinoBackend
 from draftproof.errors import MissingExtra
+
+settings.register_profile("same every time", derandomize=True, deadline=None)
+settings.load_profile("same every time")
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import binomtest, chi2
 
-from draftproof.chance import Dice, law, outcomes
+from draftproof.chance import Dice, law, outcomes, shared_race
 from draftproof.errors import InvalidInput, LuckReused, NotADistribution
 from worlds import ALMOST_ONE, Loaded
 
@@ -241,3 +241,82 @@ def test_dice_and_enumeration_tell_the_same_story():
     possible = law(play)
     seen = {play(Dice(seed)) for seed in range(400)}
     assert seen == set(possible)
+
+
+# ---------------------------------------------------------------- races on shared noise
+
+RACE_P = np.array([F(1, 2), F(3, 10), F(1, 5), F(0)], dtype=object)
+RACE_Q = np.array([F(0), F(1, 5), F(3, 10), F(1, 2)], dtype=object)
+
+
+def two_races(luck):
+    noise = luck.at("noise")
+    return noise.race(RACE_Q), noise.race(RACE_P)
+
+
+def twice_the_same_noise_as_if_independent(luck):
+    return luck.at("one").pick(RACE_Q), luck.at("two").pick(RACE_P)
+
+
+def refuted(play, wanted, count=4000):
+    """Exact binomial test of every pair of winners, Bonferroni, at LEVEL."""
+    seen = [play(Dice(seed)) for seed in range(count)]
+    values = [binomtest(seen.count(pair), count, float(wanted(pair))).pvalue for pair in PAIRS]
+    return min(values) * len(values) < LEVEL
+
+
+PAIRS = list(product(range(4), repeat=2))
+
+
+def test_each_of_two_races_alone_follows_its_weights():
+    joint = shared_race(RACE_Q, RACE_P)
+    assert [sum(row) for row in joint] == RACE_Q.tolist()
+    assert [sum(column) for column in zip(*joint, strict=True)] == RACE_P.tolist()
+
+
+def test_enumeration_gives_the_joint_law_of_two_races():
+    joint = shared_race(RACE_Q, RACE_P)
+    seen = law(two_races)
+    assert seen == {(x, y): joint[x][y] for x, y in PAIRS if joint[x][y]}
+    independent = law(twice_the_same_noise_as_if_independent)
+    assert seen != independent
+
+
+def test_dice_race_by_the_same_joint_law_and_independent_draws_do_not():
+    joint = shared_race(RACE_Q, RACE_P)
+    assert not refuted(two_races, lambda pair: joint[pair[0]][pair[1]])
+    assert refuted(twice_the_same_noise_as_if_independent, lambda pair: joint[pair[0]][pair[1]])
+
+
+def test_equal_weights_on_one_noise_field_have_equal_winners():
+    def play(luck):
+        return luck.at("noise").race(RACE_P), luck.at("noise").race(RACE_P)
+
+    assert all(len(set(play(Dice(seed)))) == 1 for seed in range(200))
+    assert law(play) == {(token, token): RACE_P[token] for token in range(3)}
+
+
+def test_a_race_does_not_take_from_the_stream_of_its_key():
+    stream = Dice(1).at("own", 3)
+    before = stream.peek()
+    stream.race(RACE_P)
+    assert stream.uniform() == before
+
+
+def test_a_third_race_on_one_noise_field_is_refused():
+    with pytest.raises(LuckReused, match="three races share the noise"):
+        law(lambda luck: [luck.at("noise").race(RACE_P) for _ in range(3)])
+
+
+def test_two_races_over_different_vocabularies_are_refused():
+    def play(luck):
+        return luck.at("noise").race(RACE_P), luck.at("noise").race(RACE_P[:2])
+
+    with pytest.raises(InvalidInput, match="over 4 and 2 tokens"):
+        law(play)
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [float("nan"), 1.0]])
+def test_nobody_wins_a_race_without_mass(weights):
+    with pytest.raises(NotADistribution, match="weights to draw from sum to"):
+        Dice(0).race(np.array(weights))
