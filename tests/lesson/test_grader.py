@@ -424,10 +424,12 @@ CELLS = sum(len(test.p) for test in CODE.tests if test.check in ("counts", "law"
 
 
 @pytest.mark.parametrize("chance", [0.001, 0.2, 0.375, 0.5, 0.9])
-def test_bands_are_exact_binomial_quantiles(chance):
-    low, high = band(4000, chance, 1e-7)
-    assert binom.cdf(low - 1, 4000, chance) <= 5e-8 < binom.cdf(low, 4000, chance)
-    assert binom.sf(high, 4000, chance) <= 5e-8 < binom.sf(high - 1, 4000, chance)
+@pytest.mark.parametrize("trials", [4, 4000])
+@pytest.mark.parametrize("level", [1e-7, 1e-3, 0.2])
+def test_bands_are_exact_binomial_quantiles(chance, trials, level):
+    low, high = band(trials, chance, level)
+    assert binom.cdf(low - 1, trials, chance) <= level / 2 < binom.cdf(low, trials, chance)
+    assert binom.sf(high, trials, chance) <= level / 2 < binom.sf(high - 1, trials, chance)
     assert band(10, 0.0, 1e-7) == (0, 0)
     assert band(10, 1.0, 1e-7) == (10, 10)
 

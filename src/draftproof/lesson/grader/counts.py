@@ -14,6 +14,7 @@ so the lesson file chooses those; the content tests compute that probability and
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,14 +35,26 @@ def log_pmf(count: int, trials: int, chance: float) -> float:
     )
 
 
-def _first_outside(trials: int, chance: float, tail: float) -> int:
-    """Return the smallest count whose lower tail, itself included, is more than ``tail``."""
-    total, count = 0.0, 0
-    while (total := total + math.exp(log_pmf(count, trials, chance))) <= tail:
+def _lowest_kept(trials: int, chance: float, tail: float) -> int:
+    """Return the smallest count whose lower tail, itself included, is more than ``tail``.
+
+    Masses are followed down from just above the mode, each from the one above it, until what lies below them
+    is bounded by a geometric series far smaller than ``tail``; then they are summed from below.
+    """
+    count, odds = min(trials, int((trials + 1) * chance) + 1), (1 - chance) / chance
+    mass, ratio = math.exp(log_pmf(count, trials, chance)), 1.0
+    masses: list[float] = []
+    while count >= 0 and mass > tail * 1e-9:
+        masses.append(mass)
+        ratio = count / (trials - count + 1) * odds
+        mass, count = mass * ratio, count - 1
+    total = mass / (1 - ratio) if count >= 0 else 0.0
+    while (total := total + masses.pop()) <= tail:
         count += 1
-    return count
+    return count + 1
 
 
+@functools.cache
 def band(trials: int, chance: float, level: float) -> tuple[int, int]:
     """Return the counts, both ends included, that are left with probability at most ``level``.
 
@@ -50,8 +63,8 @@ def band(trials: int, chance: float, level: float) -> tuple[int, int]:
     """
     if chance <= 0 or chance >= 1:
         return (round(chance) * trials, round(chance) * trials)
-    low = _first_outside(trials, chance, level / 2)
-    return low, trials - _first_outside(trials, 1 - chance, level / 2)
+    low = _lowest_kept(trials, chance, level / 2)
+    return low, trials - _lowest_kept(trials, 1 - chance, level / 2)
 
 
 def inside(counts: Sequence[int], law: Sequence[float], level: float) -> bool:
