@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.lab import LOCAL, Lab, Watch, predict, settled
+from browser.lab import Lab, Watch, predict, quiet, settled
 from draftproof.lesson.assets import shipped
 
 CHROMIUM = os.environ.get("DRAFTPROOF_CHROMIUM") or next(
@@ -92,7 +92,6 @@ def visit(chromium, watch):
     def open_page(address, context=None, *, python=False, **options):
         if context is None:
             context = chromium.new_context(**{"viewport": VIEWPORT} | options)
-            context.route(lambda url: not LOCAL.match(url), lambda route: route.abort())
             contexts.append(context)
             if not python:
                 context.add_init_script(SILENT)
@@ -104,6 +103,8 @@ def visit(chromium, watch):
 
     yield open_page
     for context in contexts:
+        for page in context.pages:
+            quiet(page)
         context.close()
     watch.check()
 

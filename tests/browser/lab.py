@@ -76,6 +76,13 @@ def settled(page):
     return page
 
 
+def quiet(page):
+    """Let a page save what it still holds, so that nothing arrives after the test."""
+    page.evaluate(
+        "async () => { dispatchEvent(new PageTransitionEvent('pagehide')); await fetch('/'); }"
+    )
+
+
 def predict(page, answer="Yes"):
     page.locator("#predict").get_by_label(answer, exact=True).check()
     page.get_by_role("button", name="Keep my prediction").click()

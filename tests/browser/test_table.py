@@ -1,0 +1,187 @@
+"""The live table: exact at every pair, marked exactly where it is wrong, and steerable."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from browser.lab import settled, words
+from draftproof import dist
+from draftproof.lesson.shelf import find
+
+PRESETS = find(3).step("table").presets
+
+READ = """() => [...document.querySelectorAll('table.laws tbody tr')].map((row) => ({
+    p: row.querySelector('td.p input[type=text]').value,
+    q: row.querySelector('td.q input[type=text]').value,
+    laws: [...row.querySelectorAll('td:not(.p):not(.q) .fraction')].map((x) => x.textContent),
+    marked: [...row.querySelectorAll('td')].slice(2).map((cell) => cell.classList.contains('differs')),
+    text: row.innerText,
+}))"""
+
+
+def table(page):
+    return page.evaluate(READ)
+
+
+def laws(p, q):
+    """The rows that the library gives for a pair of fractions."""
+    p, q = np.array(p, dtype=object), np.array(q, dtype=object)
+    columns = dist.residual(p, q), dist.exact_distribution(p, q), dist.naive_distribution(p, q)
+    return [list(map(str, row)) for row in zip(*columns, strict=True)]
+
+
+def agrees(rows, p, q):
+    """Every cell is the library's value, and marked exactly where the law is not p."""
+    assert [row["p"] for row in rows] == list(map(str, p))
+    assert [row["q"] for row in rows] == list(map(str, q))
+    for row, law, target in zip(rows, laws(p, q), p, strict=True):
+        assert row["laws"] == law
+        assert row["marked"] == [False, law[1] != str(target), law[2] != str(target)]
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.id)
+def test_each_preset_shows_the_exact_laws_and_its_note(opened, preset):
+    opened.get_by_role("button", name=preset.title, exact=True).click()
+    rows = table(opened)
+    agrees(rows, preset.p, preset.q)
+    said = words(opened.locator("#table").inner_text())
+    right = all(not any(row["marked"]) for row in rows)
+    assert ("The shortcut is right here." in said) == right
+    assert ("not needed" in said) == (preset.p == preset.q)
+
+
+def test_the_presets_are_the_ones_asked_for(opened):
+    marked = {}
+    for preset in PRESETS:
+        opened.get_by_role("button", name=preset.title, exact=True).click()
+        marked[preset.id] = sum(map(sum, (row["marked"] for row in table(opened))))
+    assert marked == {"worked": 3, "equal": 0, "disjoint": 0, "greedy": 3, "two-token": 3}
+    two = next(preset for preset in PRESETS if preset.id == "two-token")
+    assert sum(p > q for p, q in zip(two.p, two.q, strict=True)) == 2
+
+
+def test_disjoint_supports_are_explained(opened):
+    opened.get_by_role("button", name="Disjoint supports").click()
+    said = words(opened.locator("#table .why-right").inner_text())
+    assert "no token in common" in said
+    assert "the residual is p itself" in said
+
+
+def test_three_hundred_random_pairs_agree_with_the_library(opened):
+    rng = random.Random(20)
+    pairs = [pair(rng) for _ in range(300)]
+    read = opened.evaluate(
+        f"""async (pairs) => {{
+            const read = {READ}, seen = [];
+            for (const [p, q] of pairs) {{
+                location.hash = `#table?p=${{p.join('.')}}&q=${{q.join('.')}}`;
+                await new Promise((done) => addEventListener('popstate', done, {{once: true}}));
+                await new Promise(requestAnimationFrame);
+                await new Promise((done) => setTimeout(done));
+                seen.push(read());
+            }}
+            return seen;
+        }}""",
+        pairs,
+    )
+    for (p, q), rows in zip(pairs, read, strict=True):
+        agrees(rows, fractions(p), fractions(q))
+
+
+def pair(rng):
+    """Whole weights; some zero, some rows equal, some proportional where p is positive."""
+    size = rng.randint(2, 6)
+    p = weights(rng, size)
+    kind = rng.random()
+    if kind < 0.1:
+        return p, p
+    q = weights(rng, size)
+    return (p, [3 * x if x else rng.randint(0, 9) for x in p]) if kind < 0.2 else (p, q)
+
+
+def weights(rng, size):
+    row = [rng.choice([0, 1, 2, 3, 7, 23, 160]) for _ in range(size)]
+    return row if any(row) else [1] * size
+
+
+def fractions(row):
+    return [Fraction(x, sum(row)) for x in row]
+
+
+@pytest.mark.parametrize("typed", ["3/5", "0.6", ".6", "0,6", "6/10"])
+def test_a_probability_can_be_typed(opened, typed):
+    box = opened.get_by_label("p of token 0, typed")
+    box.fill(typed)
+    box.press("Enter")
+    rows = table(opened)
+    assert rows[0]["p"] == "3/5"
+    p = [Fraction(row["p"]) for row in rows]
+    assert sum(p) == 1
+    agrees(rows, p, [Fraction(row["q"]) for row in rows])
+
+
+@pytest.mark.parametrize("typed", ["abc", "-1/2", "3/2", "1/0", "1e3", "1/100003"])
+def test_a_value_that_cannot_be_is_refused_and_nothing_changes(opened, typed):
+    before = opened.evaluate(f"() => ({READ})().map((row) => row.laws)")
+    box = opened.get_by_label("p of token 0, typed")
+    box.fill(typed)
+    box.press("Enter")
+    assert box.get_attribute("aria-invalid") == "true"
+    assert opened.locator("#table .problem").inner_text()
+    assert [row["laws"] for row in table(opened)] == before
+
+
+def test_a_bar_moves_by_arrow_keys_and_says_what_followed(opened):
+    bar = opened.get_by_role("slider", name="p of token 0")
+    bar.focus()
+    bar.press("ArrowRight")
+    rows = table(opened)
+    assert rows[0]["p"] == "11/20"
+    p = [Fraction(row["p"]) for row in rows]
+    assert sum(p) == 1
+    agrees(rows, p, [Fraction(row["q"]) for row in rows])
+    opened.locator("#announcer", has_text="P of reject is").wait_for(state="attached")
+
+
+def test_a_bar_can_be_dragged(opened):
+    bar = opened.get_by_role("slider", name="q of token 1")
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    y = box["y"] + box["height"] / 2
+    opened.mouse.move(box["x"] + box["width"] / 2, y)
+    opened.mouse.down()
+    opened.mouse.move(box["x"] + box["width"] - 2, y, steps=4)
+    opened.mouse.up()
+    rows = table(opened)
+    assert Fraction(rows[1]["q"]) > Fraction(9, 10)
+    p, q = ([Fraction(row[name]) for row in rows] for name in "pq")
+    assert sum(q) == 1
+    agrees(rows, p, q)
+
+
+def test_a_link_restores_its_table_and_back_and_forward_work(opened, visit, lab):
+    opened.get_by_role("button", name="Greedy draft").click()
+    opened.get_by_role("button", name="Disjoint supports").click()
+    link = opened.url
+    assert "#table?p=" in link
+    shared = table(opened)
+    opened.go_back()
+    agrees(table(opened), *next((one.p, one.q) for one in PRESETS if one.id == "greedy"))
+    opened.go_forward()
+    assert table(opened) == shared
+    other = settled(visit(lab.address.replace("?", "?x=1&")))
+    other.goto(link)
+    other.locator("table.laws").wait_for()
+    assert [row["laws"] for row in table(other)] == [row["laws"] for row in shared]
+
+
+@pytest.mark.parametrize(
+    "link", ["p=1&q=1", "p=0.0&q=1.1", "p=1.2.3&q=1", "p=<b>&q=2", "p=9e9.1&q=1.1"]
+)
+def test_a_senseless_link_shows_the_worked_pair(opened, link):
+    opened.goto(opened.url.split("#")[0] + "?again#table?" + link)
+    settled_rows = opened.locator("table.laws tbody tr")
+    settled_rows.first.wait_for()
+    assert [row["p"] for row in table(opened)] == ["1/2", "3/10", "1/5"]
