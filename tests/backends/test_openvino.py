@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.backends.truncate import truncate
 
-from draftproof.backends import open_backend, paged, weights
+from draftproof.backends import open_backend, opening, paged, weights
 from draftproof.backends import openvino as module
 from draftproof.backends.conformance import check_backend
 from draftproof.backends.openvino import OpenVinoBackend
@@ -54,7 +54,7 @@ def shorter(smollm2, tmp_path_factory):
 @pytest.fixture
 def exact(smollm2):
     if smollm2.engine != "bit-exact":
-        pytest.skip(f"this machine is not bit-exact: {module.choose_profile(smollm2.folder)}")
+        pytest.skip(f"this machine is not bit-exact: {opening.choose_profile(smollm2.folder)}")
 
 
 def clean(backend, text):
@@ -291,14 +291,14 @@ class TestOtherModels:
     def test_the_check_is_made_once_for_a_model_and_a_machine(self, shorter, monkeypatch, tmp_path):
         monkeypatch.setenv("DRAFTPROOF_CACHE", str(tmp_path))
         asked = []
-        monkeypatch.setattr(module, "check_backend", lambda *a, **k: asked.append(a) or REPORT)
-        first = module.choose_profile(shorter)
-        assert module.choose_profile(shorter) == first
+        monkeypatch.setattr(opening, "check_backend", lambda *a, **k: asked.append(a) or REPORT)
+        first = opening.choose_profile(shorter)
+        assert opening.choose_profile(shorter) == first
         assert len(asked) == len([p for p in paged.PROFILES if p.needs != "BF16"]) or first.gap == 0
         before = len(asked)
         other = paged.machine() | {"processor": "another"}
-        monkeypatch.setattr(module, "machine", lambda: other)
-        module.choose_profile(shorter)
+        monkeypatch.setattr(opening, "machine", lambda: other)
+        opening.choose_profile(shorter)
         assert len(asked) == 2 * before
         records = [json.loads(p.read_text()) for p in (tmp_path / "checks").glob("*.json")]
         assert {record["machine"]["processor"] for record in records} >= {"another"}

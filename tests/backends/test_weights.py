@@ -239,6 +239,7 @@ def test_a_note_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         weights.write_json(place, {"gap": 1.0})
     assert json.loads(place.read_text()) == {"gap": 0.0}
+    assert list(place.parent.iterdir()) == [place]
 
 
 def test_a_hugging_face_config_serves_as_a_note(tmp_path):

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from draftproof.backends.openvino import OpenVinoBackend
 
 BACKENDS = {
-    "smollm2": "draftproof.backends.openvino:open_default",
+    "smollm2": "draftproof.backends.opening:open_default",
 }
 """Names that `open_backend` knows, and who opens them."""
 
-OPEN_PATH = "draftproof.backends.openvino:open_path"
+OPEN_PATH = "draftproof.backends.opening:open_path"
 
 
 def open_backend(target: str | Path = "smollm2") -> OpenVinoBackend:

@@ -130,7 +130,7 @@ def prepare_default_model(progress: Progress = lambda step: None) -> Prepared:
 
 def _check_machine(folder: Path, progress: Progress) -> None:
     """Choose the profile now, so that the first run does not have to."""
-    from draftproof.backends.openvino import choose_profile  # it is built on this module
+    from draftproof.backends.opening import choose_profile  # it is built on this module
 
     choose_profile(folder, progress)
 
@@ -180,7 +180,11 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
         "w", encoding="utf-8", dir=path.parent, prefix=".writing-", delete=False
     ) as file:
         json.dump(content, file, indent=1)
-    os.replace(file.name, path)
+    try:
+        os.replace(file.name, path)
+    except BaseException:
+        os.unlink(file.name)
+        raise
 
 
 def _prepared(target: str, folder: Path, begun: float) -> Prepared:

@@ -8,7 +8,7 @@ from time import perf_counter
 
 import click
 
-from draftproof.backends import openvino
+from draftproof.backends import opening
 from draftproof.backends.weights import Prepared, prepare_default_model
 from draftproof.cli.screen import Progress
 
@@ -49,5 +49,5 @@ def prepare(progress: Progress) -> Prepared:
     """Fetch and prepare the default model, and let it choose how it runs on this machine."""
     began = perf_counter()
     ready = prepare_default_model(progress)
-    openvino.choose_profile(ready.path, progress)
+    opening.choose_profile(ready.path, progress)
     return replace(ready, seconds=perf_counter() - began)
