@@ -192,6 +192,12 @@ def speculative_step(p, q, rng):
     assert reply["passed"], first_problem(reply)
 
 
+def test_the_librarys_own_functions_are_a_solution():
+    names = ", ".join(CODE.entry)
+    reply = grade(f"import numpy as np\nfrom draftproof import {names}", EXERCISE)
+    assert reply["passed"], first_problem(reply)
+
+
 # -- wrong programs ---------------------------------------------------------------------------
 
 
@@ -333,6 +339,15 @@ def test_an_interrupt_ends_the_run_and_keeps_what_was_found():
         "residual-worked", "residual-two", "residual-equal", "rejection-worked",
     ]  # fmt: skip
     assert reply["tests"][-1]["message"] == reply["message"]
+
+
+def test_an_interrupt_between_two_calls_ends_the_run_too():
+    def interrupt(result):
+        raise KeyboardInterrupt
+
+    reply = grade(CODE.reference, EXERCISE, interrupt)
+    assert (reply["passed"], reply["status"], len(reply["tests"])) == (False, "error", 1)
+    assert "took too long" in reply["message"]
 
 
 def test_a_flood_of_prints_is_cut():

@@ -61,6 +61,8 @@ def grade(source: str, exercise: Json, report: Report | None = None) -> Json:
         return reply | {"message": str(problem)}
     try:
         _run(program, exercise, reply, report or (lambda result: None))
+    except KeyboardInterrupt:  # between two calls of the learner's functions
+        reply["message"] = "The run was stopped because it took too long."
     except Exception:  # noqa: BLE001 - a fault of ours must not look like the learner's
         reply["status"] = "harness-error"
         reply["message"] = (

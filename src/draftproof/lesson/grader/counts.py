@@ -38,8 +38,9 @@ def log_pmf(count: int, trials: int, chance: float) -> float:
 def _lowest_kept(trials: int, chance: float, tail: float) -> int:
     """Return the smallest count whose lower tail, itself included, is more than ``tail``.
 
-    Masses are followed down from just above the mode, each from the one above it, until what lies below them
-    is bounded by a geometric series far smaller than ``tail``; then they are summed from below.
+    Masses are followed down from just above the mode, each from the one above it, until what lies
+    below them is bounded by a geometric series far smaller than ``tail``; then they are summed from
+    below.
     """
     count, odds = min(trials, int((trials + 1) * chance) + 1), (1 - chance) / chance
     mass, ratio = math.exp(log_pmf(count, trials, chance)), 1.0
