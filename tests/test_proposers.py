@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -205,6 +206,11 @@ def slow_share(corpus, text, token, order):
     return (here + expected * below) / (total + expected) if total else below
 
 
+def slow_law(corpus, text):
+    shares = np.array([float(slow_share(corpus, text, token, 4)) for token in range(VOCAB)])
+    return shares**ngram_module.SHARPNESS / (shares**ngram_module.SHARPNESS).sum()
+
+
 def ngram_row(proposer, text):
     return proposer.propose(Dice(0), text, 1).rows[0]
 
@@ -213,20 +219,26 @@ def ngram_row(proposer, text):
 @given(corpora, small_texts)
 def test_n_gram_rows_equal_the_formula(corpus, text):
     row = ngram_row(NGram(VOCAB, Grams.learn(corpus)), text)
-    wanted = [float(slow_share(corpus, text, token, 4)) for token in range(VOCAB)]
-    np.testing.assert_allclose(row, wanted, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(row, slow_law(corpus, text), rtol=1e-11, atol=1e-15)
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"), [("RECENT", 1.0), ("BACK_OFF", 0.1), ("ORDERS", (3, 2)), ("ORDERS", (4, 3))]
+    ("name", "wrong"),
+    [
+        ("RECENT", 1.0),
+        ("BACK_OFF", 0.1),
+        ("SHARPNESS", 1.0),
+        ("ORDERS", (3, 2)),
+        ("ORDERS", (4, 3)),
+    ],
 )
 def test_a_wrong_mixture_is_caught(monkeypatch, name, wrong):
     corpus, text = [[0, 1, 2, 3, 0, 1, 2, 2], [3, 0, 1, 1]], (3, 0, 1, 2, 3, 0, 1)
-    wanted = [float(slow_share(corpus, text, token, 4)) for token in range(VOCAB)]
+    wanted = slow_law(corpus, text)
     np.testing.assert_allclose(ngram_row(NGram(VOCAB, Grams.learn(corpus)), text), wanted)
     monkeypatch.setattr(ngram_module, name, wrong)
     row = ngram_row(NGram(VOCAB, Grams.learn(corpus)), text)
-    assert np.abs(row - wanted).max() > 1e-3
+    assert not np.allclose(row, wanted, rtol=1e-3, atol=0)
 
 
 def test_no_n_gram_reaches_over_the_end_of_a_text():
@@ -268,6 +280,16 @@ def test_grams_of_another_vocabulary_are_refused():
         NGram(4, Grams.learn([[0, 7]]))
     with pytest.raises(InvalidInput, match="token ids from 0 to 65535"):
         Grams.learn([[70_000]])
+
+
+def test_the_shipped_model_is_small_and_speaks_the_default_vocabulary():
+    with (resources.files("draftproof.data") / ngram_module.SHIPPED).open("rb") as file:
+        assert len(file.read()) <= 5_000_000
+    draft = proposer_named("ngram", Setting(vocab_size=49_152, warp=Warp())).propose(
+        Dice(0), (1, 2, 3), 4
+    )
+    assert len(draft) == 4
+    assert all(100 < np.count_nonzero(row) < 1000 for row in draft.rows)
 
 
 # -- the law -------------------------------------------------------------------------------------

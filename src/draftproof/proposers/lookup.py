@@ -98,7 +98,7 @@ class PromptLookup:
         vocab_size: int,
         *,
         min_match: int = 2,
-        max_match: int = 8,
+        max_match: int = 4,
         eos: tuple[int, ...] = (),
     ) -> None:
         if not 1 <= min_match <= max_match:

@@ -7,7 +7,10 @@ Witten-Bell smoothing; what is left goes to the most frequent single tokens::
     P_n(w | h) = (c(h w) + b * D(h) * P_(n-1)(w | h')) / (c(h) + b * D(h))
 
 where c counts (tokens of the present text count `RECENT` times), D(h) is the number of different
-tokens seen after h, and h' is h without its oldest token. Source: Witten and Bell 1991, "The
+tokens seen after h, and h' is h without its oldest token. A mixture spreads more widely than the
+law it imitates, so its logits are ``SHARPNESS * log P``; the warp follows, and what comes out is
+the row that is sampled, whatever it is. ``scripts/build_ngram.py`` prints how much of the target
+it covers. Source: Witten and Bell 1991, "The
 zero-frequency problem"; Chen and Goodman 1999, section 2.
 """
 
@@ -45,11 +48,14 @@ WIDTH = 64
 SINGLES = 256
 """... most single tokens kept; both choose the most frequent."""
 
-RECENT = 4.0
+RECENT = 16.0
 """How much more a token of the present text counts than one of the learnt text."""
 
 BACK_OFF = 0.7
 """The b of the formula: how much an unseen continuation is expected."""
+
+SHARPNESS = 1.75
+"""Power to which the mixture is taken."""
 
 SHIPPED = "smollm2-ngram.npz"
 
@@ -85,8 +91,8 @@ class Grams:
     singles
         The most frequent tokens, ascending, and their shares.
     temperature
-        The temperature the texts were sampled at; the model's logits are this times
-        ``log P``, so that a warp with the same temperature gives P itself.
+        The temperature the texts were sampled at; the model's logits are multiplied by it, so
+        that a warp with the same temperature changes nothing.
     """
 
     tables: tuple[_Table, ...]
@@ -261,9 +267,8 @@ class NGram:
         ids, shares = self._mixture((*text[1 - ORDERS[0] :], *drafted))
         if ids.size == 0:
             return None
-        logits = np.log(shares)
-        if self.grams is not None:
-            logits *= self.grams.temperature
+        learnt_at = 1.0 if self.grams is None else self.grams.temperature
+        logits = learnt_at * SHARPNESS * np.log(shares)
         past = (*text, *drafted) if self.warp.looks_back else ()
         try:
             return self.warp.row_on(ids, logits, past, prompt=self.prompt, name="the n-gram row")
