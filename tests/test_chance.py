@@ -187,10 +187,17 @@ def test_branches_may_depend_on_what_came_before():
 
 def test_certain_choices_are_no_branches():
     def play(luck):
-        sure = luck.at("a").accepts(F(1, 2), F(1, 3)), luck.at("b").accepts(F(0), F(1, 3))
-        return (*sure, luck.at("c").pick(np.array([F(0), F(1), F(0)], dtype=object)))
+        pairs = (
+            (F(1, 2), F(1, 3)),
+            (F(1, 2), F(1, 2)),
+            (F(1, 2), F(0)),
+            (F(0), F(1, 2)),
+            (F(0), F(0)),
+        )
+        sure = [luck.at("coin", node).accepts(p, q) for node, (p, q) in enumerate(pairs)]
+        return sure, luck.at("bonus").pick(np.array([F(0), F(1), F(0)], dtype=object))
 
-    assert list(outcomes(play)) == [((True, False, 1), 1)]
+    assert list(outcomes(play)) == [(([True, True, True, False, False], 1), 1)]
 
 
 def test_weights_stay_fractions_for_whole_numbers():

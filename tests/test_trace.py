@@ -154,6 +154,15 @@ def test_the_row_of_the_bonus_token_is_listed_under_no_node():
     assert nodes == [0, 1, 2, None]
 
 
+def test_the_rows_listed_are_those_of_their_positions():
+    ladder = [np.roll(P, turn) for turn in range(6)]
+    table = Table(lambda text: ladder[len(text) % 6])
+    glass = Glass(table)
+    one = next(rounds(Dice(0), glass, DraftModel(table), TOKEN_WISE, (0,), k=3))
+    listed = [row["p_top"][0][0] for row in round_record(one, glass.last, {})["rows"]]
+    assert listed == [1, 2, 3, 4], "each row is largest where the text is long"
+
+
 def test_a_plain_step_is_recorded_too():
     glass = Glass(Table(P))
     one = next(rounds(Dice(0), glass, NoDraft(), TOKEN_WISE, (0,), k=0))
@@ -190,13 +199,15 @@ def test_a_trace_comes_back_as_it_was_written(tmp_path, text):
     assert read_trace(path) == [HEADER, *records]
 
 
-def test_every_line_is_json_and_written_at_once():
-    stream = io.StringIO()
-    writer = TraceWriter(stream)
-    for lines, record in enumerate((HEADER, *record_run(3)[1]), start=1):
-        writer.write(record)
-        assert stream.getvalue().count("\n") == lines
-        assert json.loads(stream.getvalue().split("\n")[lines - 1]) == record
+def test_every_line_is_json_and_on_disk_at_once(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        writer = TraceWriter(stream)
+        for lines, record in enumerate((HEADER, *record_run(3)[1]), start=1):
+            writer.write(record)
+            there = path.read_text(encoding="utf-8").split("\n")
+            assert len(there) == lines + 1
+            assert json.loads(there[-2]) == record
 
 
 def test_a_number_json_does_not_know_is_refused():

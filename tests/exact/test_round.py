@@ -149,6 +149,13 @@ def test_an_impossible_token_is_never_emitted_at_the_ends_of_the_coin(uniform):
         assert all(p[one] > 0 for one in verdict.emitted)
 
 
+def test_a_rejection_where_nothing_is_under_covered_draws_from_p():
+    p, q = np.array([0.5, 0.5 - 9e-7]), np.array([0.5, 0.5])
+    verdict = TOKEN_WISE.verify(Loaded(1 - 2**-53, 0.6), Draft.chain([1], [q]), [p, p])
+    assert verdict.sources == (Source.RESIDUAL,)
+    assert verdict.emitted == (1,)
+
+
 # ---------------------------------------------------------------- the rules that are wrong
 
 

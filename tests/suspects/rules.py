@@ -7,7 +7,7 @@ its author would have. The laws of `draftproof.proof` must tell every one of the
 import numpy as np
 
 from draftproof.contracts import Guarantee, Rule, Source, Trial, Verdict
-from draftproof.rules.chain import correction
+from draftproof.rules.judging import correction
 
 
 def _judge(
