@@ -20,9 +20,7 @@ import {
 import { tags } from "@lezer/highlight";
 
 export interface Editor {
-  read(): string;
   write(text: string): void;
-  focus(): void;
   close(): void;
 }
 
@@ -100,11 +98,11 @@ export function openEditor(options: EditorOptions): Editor {
       ],
     }),
   });
+  // Lines are measured with whatever font is there at first.
+  void document.fonts.ready.then(() => view.requestMeasure());
   return {
-    read: () => view.state.doc.toString(),
     write: (text) =>
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } }),
-    focus: () => view.focus(),
     close: () => view.destroy(),
   };
 }

@@ -35,6 +35,11 @@ export function Tools({ context }: { context: Context }) {
           Export to import again
         </button>
         <Import context={context} />
+        {store.serverUndo && (
+          <button type="button" onClick={() => void restore(context)}>
+            Bring back what was dropped last
+          </button>
+        )}
         <Confirmed
           label="Reset this lesson"
           sure="Yes, forget my work here"
@@ -99,6 +104,15 @@ async function exportAs(context: Context, format: "markdown" | "json"): Promise<
     const file = await send("POST", "/api/export", { format });
     download(format === "json" ? "draftproof-progress.json" : "draftproof-progress.md", await file.blob());
     announce("Your work is exported.");
+  } catch (error) {
+    announce((error as Error).message);
+  }
+}
+
+async function restore({ store }: Context): Promise<void> {
+  try {
+    await store.undoOnServer();
+    announce("What the last reset or import dropped is back.");
   } catch (error) {
     announce((error as Error).message);
   }

@@ -1,7 +1,7 @@
 // Progress lives in a file of the server. The browser keeps a copy only while the server is away,
 // because what a browser stores belongs to one port.
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, getJson, send } from "./api";
+import { ApiError, getJson, postJson, send } from "./api";
 import { EMPTY, merge, readProgress, type Progress, type Record_ } from "./merge";
 
 const SPARE = "draftproof-unsaved";
@@ -11,6 +11,8 @@ export class Store {
   private progress: Progress = EMPTY;
   private rev = 0;
   private before: Progress | null = null;
+  /** Whether the server still has what the last reset or import dropped, before this visit too. */
+  serverUndo = false;
   private timer = 0;
   private saving: Promise<void> = Promise.resolve();
   private readonly listeners = new Set<() => void>();
@@ -26,7 +28,8 @@ export class Store {
 
   async load(): Promise<void> {
     try {
-      const saved = await getJson<{ rev: number; data: unknown; notice?: string }>("/api/progress");
+      const saved = await getJson<{ rev: number; data: unknown; undo: boolean; notice?: string }>("/api/progress");
+      this.serverUndo = saved.undo;
       this.rev = saved.rev;
       this.progress = readProgress(saved.data);
       this.trouble = saved.notice ?? "";
@@ -76,6 +79,13 @@ export class Store {
     [this.progress, this.before] = [this.before, null];
     this.changed();
     this.save();
+  }
+
+  /** Brings back what the last reset or import dropped, even one of an earlier visit. */
+  async undoOnServer(): Promise<void> {
+    await this.flush();
+    const state = await postJson<{ rev: number; data: unknown }>("/api/undo", {});
+    this.adopt(state.rev, state.data);
   }
 
   /** Takes over what an import or another tab wrote. */
@@ -129,7 +139,8 @@ export class Store {
       try {
         const body = { rev: this.rev, data: this.progress };
         const answer = await send("PUT", "/api/progress", body, { keepalive: small(body) });
-        this.rev = ((await answer.json()) as { rev: number }).rev;
+        const saved = (await answer.json()) as { rev: number; undo: boolean };
+        [this.rev, this.serverUndo] = [saved.rev, saved.undo];
         return;
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 409) throw error;

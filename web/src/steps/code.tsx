@@ -67,7 +67,13 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
   const now = useRef(draft);
   const write = (text: string) => {
     now.current = text;
-    store.update(step.id, { draft: text, starter: context.page.lesson.contentHash });
+    const starter = text === step.starter ? text : ((saved.starter as string | undefined) ?? step.starter);
+    store.update(step.id, { draft: text, starter });
+  };
+  const [replaced, setReplaced] = useState(0);
+  const replace = (text: string) => {
+    write(text);
+    setReplaced(replaced + 1);
   };
   const run = async () => {
     if (python.state === "running") return;
@@ -75,7 +81,7 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
     const found = await grade(python, code, step, setResult);
     setResult(found);
     const passed = found.reply?.status === "pass" ? { passedAt: new Date().toISOString() } : {};
-    store.update(step.id, { draft: code, runs: ((saved.runs as number | undefined) ?? 0) + 1, ...passed });
+    store.update(step.id, { runs: ((saved.runs as number | undefined) ?? 0) + 1, ...passed });
     announce(spoken(found));
   };
   const latest = useRef(run);
@@ -83,7 +89,8 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
   const hints = (saved.hints as number | undefined) ?? 0;
   return (
     <div class="exercise">
-      <Write context={context} step={step} draft={draft} onChange={write} onRun={() => void latest.current()} />
+      <Changed step={step} starter={saved.starter as string | undefined} />
+      <Write context={context} step={step} draft={draft} replaced={replaced} onChange={write} onRun={() => void latest.current()} />
       <div class="buttons">
         <RunButton python={python} onRun={() => void run()} />
         <button
@@ -93,7 +100,7 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
         >
           Download {step.filename}
         </button>
-        <Restart step={step} draft={draft} onWrite={write} />
+        <Restart step={step} draft={draft} onWrite={replace} />
       </div>
       <Results step={step} result={result} stale={result !== null && result.code !== draft} />
       <Hints hints={step.hints} shown={hints} onShow={(count) => store.update(step.id, { hints: count })} />
@@ -163,10 +170,23 @@ function RunButton({ python, onRun }: { python: PyRunner; onRun(): void }) {
   );
 }
 
+/** A program begun on an older lesson is kept; the new beginning is shown beside it. */
+function Changed({ step, starter }: { step: CodeStep; starter: string | undefined }) {
+  if (starter === undefined || starter === step.starter) return null;
+  return (
+    <details class="note">
+      <summary>The exercise has changed since you began. Your program is kept; here is the new beginning.</summary>
+      <pre tabIndex={0}>{step.starter}</pre>
+    </details>
+  );
+}
+
 interface WriteProps {
   context: Context;
   step: CodeStep;
   draft: string;
+  /** Grows when the program was replaced from outside; what is typed only flows out. */
+  replaced: number;
   onChange(text: string): void;
   onRun(): void;
 }
@@ -213,38 +233,56 @@ function PlainBox({ step, draft, onChange, onRun }: WriteProps) {
   );
 }
 
-function RichEditor({ context, step, draft, onChange, onRun }: WriteProps) {
+function RichEditor({ context, step, draft, replaced, onChange, onRun }: WriteProps) {
   const place = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
   const handlers = useRef({ onChange, onRun });
+  const current = useRef(draft);
+  current.current = draft;
   handlers.current = { onChange, onRun };
   useEffect(() => {
     let wanted = true;
-    void import("../editor").then(({ openEditor }) => {
+    const load = async () => {
+      const { openEditor } = await import("../editor");
       if (!wanted || !place.current) return;
-      place.current.replaceChildren();
       editor.current = openEditor({
         parent: place.current,
-        text: draft,
+        text: current.current,
         label: `Your program, ${step.filename}`,
         nonce: context.page.nonce,
         onChange: (text) => handlers.current.onChange(text),
         onRun: () => handlers.current.onRun(),
       });
-    });
+    };
+    const stop = whenNear(place.current!, () => void load());
     return () => {
       wanted = false;
+      stop();
       editor.current?.close();
       editor.current = null;
     };
   }, []);
   useEffect(() => {
-    if (editor.current && editor.current.read() !== draft) editor.current.write(draft);
-  }, [draft]);
+    if (replaced > 0) editor.current?.write(current.current);
+  }, [replaced]);
   return <div class="editor" ref={place} />;
 }
 
-/** Back to the starter, with the way back; also told when the lesson's text has changed since. */
+/** Calls back once the element is about to be seen; one that is hidden waits until it is shown. */
+function whenNear(element: Element, callback: () => void): () => void {
+  const observer = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      callback();
+    },
+    { rootMargin: "600px" },
+  );
+  observer.observe(element);
+  return () => observer.disconnect();
+}
+
+/** Back to the starter, with the way back. */
 function Restart({ step, draft, onWrite }: { step: CodeStep; draft: string; onWrite(text: string): void }) {
   const [before, setBefore] = useState<string | null>(null);
   if (before !== null && draft === step.starter) {
