@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftproof.backends.tokens import Detokenizer
+from draftproof.backends.tokens import Detokenizer, spelt
 from draftproof.errors import InvalidInput
 
 BYTES = [bytes([value]) for value in range(256)]
@@ -58,6 +58,16 @@ def test_a_silent_token_prints_nothing_and_does_not_break_a_character():
 def test_an_id_outside_the_vocabulary_is_refused():
     with pytest.raises(InvalidInput, match="token id 256 is outside the vocabulary of 256"):
         Detokenizer(BYTES).push(256)
+
+
+def test_a_sentencepiece_vocabulary_is_spelt_out():
+    pieces = spelt(("▁caf".encode(), b"<0xC3>", b"<0xA9>", "▁".encode()))
+    assert streamed(pieces, [0, 1, 2, 3]) == " café "
+
+
+def test_a_byte_level_vocabulary_is_left_alone():
+    pieces = (*BYTES, "▁".encode(), b"<0xC3>")
+    assert spelt(pieces) == pieces
 
 
 @given(st.binary(max_size=40))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,9 @@ END_PIECES = frozenset({
     b"<end_of_turn>", b"</s>",
 })  # fmt: skip
 """Special pieces that end a text in the models this back end reads."""
+
+_SPACE = "▁".encode()
+_BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
 
 
 class Detokenizer:
@@ -91,7 +95,7 @@ class Tokenizer:
 
         try:
             self._genai: Any = openvino_genai.Tokenizer(str(folder))
-            self.pieces = _in_order(self._genai.get_vocab())
+            self.pieces = spelt(_in_order(self._genai.get_vocab()))
         except RuntimeError as error:
             raise UnreadableModel(
                 f"{folder} holds no tokenizer that can be loaded: {_first_line(error)}"
@@ -158,6 +162,28 @@ class Tokenizer:
         declared = int(self._genai.get_eos_token_id())
         known = {i for i in self.special if self.pieces[i] in END_PIECES}
         return frozenset(known | ({declared} if declared >= 0 else set()))
+
+
+def spelt(pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Give the bytes that pieces stand for, where a vocabulary writes them in SentencePiece's way.
+
+    There U+2581 stands for a space and ``<0x41>`` for one byte. Vocabularies of byte-level
+    models hold the bytes themselves and are given back as they are; a hundredth of the pieces
+    starting with U+2581 tells the two apart.
+
+    Examples
+    --------
+    >>> spelt(("▁the".encode(), b"<0x41>", b"s"))
+    (b' the', b'A', b's')
+    """
+    if 100 * sum(piece.startswith(_SPACE) for piece in pieces) < len(pieces):
+        return pieces
+    return tuple(
+        bytes([int(found[1], 16)])
+        if (found := _BYTE.fullmatch(piece))
+        else piece.replace(_SPACE, b" ")
+        for piece in pieces
+    )
 
 
 def _in_order(vocabulary: dict[bytes, int]) -> tuple[bytes, ...]:
