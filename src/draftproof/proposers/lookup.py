@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -121,11 +122,11 @@ class PromptLookup:
             tokens.append(text[start + at] if at < lag else tokens[at - lag])
             if tokens[-1] in self.eos:
                 break
-        return Draft.chain(tokens, [one_hot(self.vocab_size, token) for token in tokens])
+        return Draft.chain(tokens, one_hots(self.vocab_size, tokens))
 
 
-def one_hot(vocab_size: int, token: int) -> Row:
-    """Give the row of a token chosen without luck."""
-    row = np.zeros(vocab_size)
-    row[token] = 1.0
-    return row
+def one_hots(vocab_size: int, tokens: Sequence[int]) -> list[Row]:
+    """Give the rows of tokens chosen without luck."""
+    rows = np.zeros((len(tokens), vocab_size))
+    rows[np.arange(len(tokens)), tokens] = 1.0
+    return list(rows)

@@ -247,20 +247,17 @@ class NGram:
         """
         self._recent.read(text)
         tokens: list[int] = []
-        rows: list[Row] = []
+        rows = np.zeros((k, self.vocab_size))
         for node in range(k):
             known = self._law(text, tokens)
             if known is None:
                 break
             ids, law = known
-            row = np.zeros(self.vocab_size)
-            row[ids] = law
-            token = int(ids[chance.at("draft", node).pick(law)])
-            tokens.append(token)
-            rows.append(row)
-            if token in self.eos:
+            rows[node, ids] = law
+            tokens.append(int(ids[chance.at("draft", node).pick(law)]))
+            if tokens[-1] in self.eos:
                 break
-        return Draft.chain(tokens, rows)
+        return Draft.chain(tokens, list(rows[: len(tokens)]))
 
     def _law(self, text: Text, drafted: Sequence[int]) -> tuple[Ids, Row] | None:
         """Give the ids the model thinks possible next, ascending, with their law."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from draftproof.chance import Chance
 from draftproof.contracts import Draft, Text
 from draftproof.errors import InvalidInput
-from draftproof.proposers.lookup import TextIndex, one_hot
+from draftproof.proposers.lookup import TextIndex, one_hots
 
 START = 0
 BREAK = -1
@@ -188,7 +188,7 @@ class Suffix:
             return Draft.empty()
         length = min(k, max(1, int(self.factor * matched)))
         tokens = self._copied(source.tokens, end + 1, length)
-        return Draft.chain(tokens, [one_hot(self.vocab_size, token) for token in tokens])
+        return Draft.chain(tokens, one_hots(self.vocab_size, tokens))
 
     def _copied(self, tokens: Sequence[int], start: int, length: int) -> list[int]:
         """Copy from `start`, running on into the copy itself at the end of the source."""
