@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from draftproof.backends import open_backend
 from draftproof.contracts import Backend, Text
+from draftproof.errors import ContextFull
 from draftproof.session.typist import Speller
 
 if TYPE_CHECKING:
     from draftproof.backends.openvino import OpenVinoBackend
+
+
+LONG = 1000
+"""Prompts of fewer tokens are never cut by a tokenizer."""
 
 
 class Model(Protocol):
@@ -72,9 +77,22 @@ class Opened:
         return self.backend.tokenizer.pieces
 
     def encode(self, prompt: str, *, chat: bool) -> Text:
-        """Turn a prompt into tokens, in the chat template or as it is."""
+        """Turn a prompt into tokens, in the chat template or as it is.
+
+        Raises
+        ------
+        ContextFull
+            If the tokenizer drops the end of so long a prompt, which it does in silence.
+        """
         tokenizer = self.backend.tokenizer
-        return tokenizer.chat(prompt) if chat else tokenizer.encode(prompt)
+        read = tokenizer.chat if chat else tokenizer.raw
+        text = read(prompt)
+        if len(text) >= LONG and len(read(f"{prompt} and more")) <= len(text):
+            raise ContextFull(
+                f"the prompt has {len(prompt)} characters, and the tokenizer of "
+                f"{self.backend.name} reads {len(text)} tokens at most; shorten it."
+            )
+        return text
 
     def spell(self, token: int) -> str:
         """Give one token as text; bytes that are no whole character show as U+FFFD."""
