@@ -21,6 +21,7 @@ from draftproof.lesson import find, grader, numpy_standin
 from draftproof.lesson.content import Code
 from draftproof.lesson.grader import grade
 from draftproof.lesson.grader.counts import LEVEL, band, drawing, inside, wilson
+from draftproof.lesson.grader.judge import REPEATS
 from draftproof.lesson.grader.program import OUTPUT_LIMIT
 from draftproof.lesson.grader.scripted import Unscripted, law
 from draftproof.lesson.numpy_standin import random as standin_random
@@ -218,6 +219,18 @@ def test_every_known_wrong_program_gets_its_own_message(wrong):
     assert (problem["known"], problem["message"]) == (wrong.id, wrong.why)
     assert problem["call"].startswith(wrong.function)
     assert not reply["passed"]
+
+
+@pytest.mark.parametrize("off", [1e-6, -1e-6, 0.01])
+def test_a_near_miss_is_a_miss(off):
+    code = f"""
+_right = residual
+def residual(p, q):
+    return _right(p, q) + np.array([{off}, {-off}, 0.0])
+"""
+    problem = first_problem(grade_with(code))
+    assert problem["id"] == "residual-worked"
+    assert problem["known"] == ""
 
 
 VARIANTS = {
@@ -478,7 +491,7 @@ def test_a_correct_program_fails_with_probability_at_most_one_in_a_million():
     level += len(sampled) and LEVEL * sum(len(test.p) for test in sampled) / CELLS
     for test in CODE.tests:
         if test.check in ("seed", "methods"):
-            level += same_frequencies(test) ** 3
+            level += same_frequencies(test) ** REPEATS
     assert level <= 1e-6
 
 

@@ -32,6 +32,7 @@ SIGNATURES = {
 SCALARS = ("rejection_probability",)
 COMPARED_GRID = 20
 SAMPLED_STEPS = 4000
+REPEATS = 3
 ALIKE = 1e-7
 
 Json = dict[str, Any]
@@ -333,7 +334,7 @@ def _judge_frequencies(case: Case, got: list[float], trials: int) -> None:
 def judge_seed(case: Case) -> None:
     """Judge that the same seed repeats, and that other seeds do not.
 
-    A correct program fails only if three other seeds all give exactly the frequencies of the first.
+    A correct program fails only if REPEATS other seeds all give the frequencies of the first.
     """
     trials, seed = case.test["trials"], case.test["seed"]
     learner = case.learner()
@@ -347,7 +348,7 @@ def judge_seed(case: Case) -> None:
         raise case.recognised("one-token", "Every step emitted the same token.", show(first))
     if run(seed) != first:
         raise case.recognised("seed-unused", "The same seed gave two different answers.")
-    if all(run(seed + extra) == first for extra in (1, 2, 3)):
+    if all(run(seed + extra) == first for extra in range(1, 1 + REPEATS)):
         raise case.recognised("seed-ignored", "Different seeds gave the same answer.")
 
 
@@ -361,7 +362,7 @@ def judge_methods(case: Case) -> None:
 
     if run(0) != run(0, method="exact"):
         raise Problem('Without a method the answer is not that of method="exact".')
-    if all(run(extra, method="naive") == run(extra, method="exact") for extra in range(3)):
+    if all(run(extra, method="naive") == run(extra, method="exact") for extra in range(REPEATS)):
         raise case.recognised("method-ignored", "The method is ignored.")
 
 
