@@ -42,10 +42,10 @@ ORDERS = (4, 3, 2)
 BITS = 16
 """Width of a token id in a key; four of them fill 64 bits."""
 
-WIDTH = 64
+WIDTH = 32
 """Most continuations kept for a context, and ..."""
 
-SINGLES = 256
+SINGLES = 64
 """... most single tokens kept; both choose the most frequent."""
 
 RECENT = 16.0
