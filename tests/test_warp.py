@@ -304,6 +304,16 @@ def test_a_row_nobody_looks_at_costs_nothing(monkeypatch):
     assert len(computed) == 1
 
 
+def test_each_branch_of_a_tree_is_penalised_for_its_own_path():
+    warp = Warp(presence_penalty=1.0, frequency_penalty=0.5, repetition_penalty=1.5)
+    target = Warped(Toy(lambda text: np.array([1.0, 2.0, 0.5], np.float32), 3), warp, prompt=1)
+    tree = Draft((0, 1, 1, 2), (-1, -1, 0, 1), (np.full(3, 1 / 3),) * 4)
+    rows = target.rows((2, 1), tree)
+    for node in range(-1, 4):
+        alone = target.rows((2, 1, *tree.prefix(node)), Draft.empty())[0]
+        assert np.array_equal(rows[node + 1], alone)
+
+
 # -- penalties inside a block: the law of the loop, in fractions ---------------------------------
 
 
