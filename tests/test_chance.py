@@ -52,6 +52,13 @@ def test_keys_of_several_parts_do_not_run_together():
     assert dice.at("a", 1).at("b", 2).uniform() != dice.at("b", 2).at("a", 1).uniform()
 
 
+def test_integers_of_any_type_are_one_key():
+    dice, two = Dice(3), np.int64(2)
+    assert dice.at("coin", two).uniform() == dice.at("coin", 2).uniform()
+    assert dice.after(two).at("coin", 0).uniform() == dice.after(2).at("coin", 0).uniform()
+    assert dice.after(two).own(two).uniform() == dice.own(4).uniform()
+
+
 def test_the_target_s_own_luck_depends_on_the_absolute_position_only():
     dice = Dice(9)
     assert dice.after(3).own(4).uniform() == dice.after(6).own(1).uniform() == dice.own(7).uniform()

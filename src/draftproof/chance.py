@@ -103,15 +103,15 @@ class Dice:
 
     def after(self, length: int) -> Dice:
         """Give the luck of the round that starts after `length` tokens."""
-        return self._child(length, ("round", length))
+        return self._child(length, ("round", int(length)))
 
     def at(self, purpose: str, *index: int) -> Dice:
         """Give the luck of one purpose and node in this round."""
-        return self._child(self._start, (*self._key, purpose, *index))
+        return self._child(self._start, (*self._key, purpose, *map(int, index)))
 
     def own(self, offset: int) -> Dice:
         """Give the target's own luck at an absolute position."""
-        return self._child(self._start, ("own", self._start + offset))
+        return self._child(self._start, ("own", int(self._start + offset)))
 
     def _digest(self, size: int) -> bytes:
         message = f"{self._key}/{self._turn}".encode()
