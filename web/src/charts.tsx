@@ -1,6 +1,8 @@
 // Frequencies beside p, with their intervals: one row of marks per token, as SVG, and the same
 // numbers as a table.
 
+import { useWidth } from "./ui";
+
 export interface Series {
   readonly name: string;
   readonly tone: "exact" | "naive";
@@ -19,7 +21,7 @@ const LEFT = 96;
 const WIDTH = 560;
 const RIGHT = 20;
 const LANE = 17;
-const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2];
+const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
 export function Frequencies(props: FrequenciesProps) {
   return (
@@ -67,15 +69,17 @@ function Mark({ tone, x, y }: { tone: Series["tone"]; x: number; y: number }) {
 }
 
 function Plot({ tokens, p, series, caption }: FrequenciesProps) {
+  const [place, width] = useWidth<SVGSVGElement>(WIDTH);
   const most = Math.max(...p, ...series.flatMap((one) => one.intervals.map(([, high]) => high)));
-  const step = STEPS.find((size) => most / size <= 6) ?? 0.2;
+  const mostTicks = Math.max(2, Math.floor((width - LEFT - RIGHT) / 60));
+  const step = STEPS.find((size) => most / size <= mostTicks) ?? 0.5;
   const top = Math.ceil(most / step - 1e-9) * step;
-  const x = (value: number) => LEFT + (value / top) * (WIDTH - LEFT - RIGHT);
+  const x = (value: number) => LEFT + (value / top) * (width - LEFT - RIGHT);
   const row = LANE * series.length + 14;
   const height = tokens.length * row + 26;
   const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, i) => step * i);
   return (
-    <svg class="plot" viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={caption}>
+    <svg class="plot" ref={place} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={caption}>
       {ticks.map((tick) => (
         <g key={tick}>
           <line class="rule" x1={x(tick)} x2={x(tick)} y1={0} y2={height - 22} />
@@ -156,21 +160,31 @@ function shorten(token: string): string {
   return shown.length > 12 ? `${shown.slice(0, 11)}…` : shown;
 }
 
+const BAR_LEFT = 110;
+const BAR_RIGHT = 60;
+const BAR = 24;
+
+interface BarsProps {
+  readonly bars: readonly { readonly label: string; readonly value: number }[];
+  readonly caption: string;
+}
+
 /** Horizontal bars with their value written at the end. */
-export function Bars(props: { bars: readonly { label: string; value: number }[]; caption: string }) {
+export function Bars(props: BarsProps) {
+  const [place, width] = useWidth<SVGSVGElement>(WIDTH);
   const most = Math.max(...props.bars.map((bar) => bar.value), 1e-9);
-  const height = props.bars.length * 24;
+  const length = (value: number) => (value / most) * (width - BAR_LEFT - BAR_RIGHT);
   return (
     <figure class="bars">
       <figcaption>{props.caption}</figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={describe(props)}>
+      <svg ref={place} viewBox={`0 0 ${width} ${props.bars.length * BAR}`} role="img" aria-label={describe(props)}>
         {props.bars.map((bar, i) => (
-          <g key={i} transform={`translate(0 ${i * 24})`}>
-            <text class="label" x={150} y={16} text-anchor="end">
+          <g key={i} transform={`translate(0 ${i * BAR})`}>
+            <text class="label" x={BAR_LEFT - 10} y={16} text-anchor="end">
               {shorten(bar.label)}
             </text>
-            <rect class="residual" x={160} y={4} width={(bar.value / most) * 300} height={16} rx={2} />
-            <text class="tick" x={168 + (bar.value / most) * 300} y={16}>
+            <rect class="residual" x={BAR_LEFT} y={4} width={length(bar.value)} height={16} rx={2} />
+            <text class="tick" x={BAR_LEFT + 8 + length(bar.value)} y={16}>
               {bar.value.toFixed(3)}
             </text>
           </g>
@@ -180,6 +194,6 @@ export function Bars(props: { bars: readonly { label: string; value: number }[];
   );
 }
 
-function describe(props: { bars: readonly { label: string; value: number }[]; caption: string }): string {
+function describe(props: BarsProps): string {
   return `${props.caption}: ${props.bars.map((b) => `${b.label.trim()} ${b.value.toFixed(3)}`).join(", ")}`;
 }

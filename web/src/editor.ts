@@ -54,6 +54,24 @@ const LOOK = EditorView.theme({
   },
 });
 
+/**
+ * Typing over a selection, done here: a browser would keep the look of the deleted text in a style
+ * attribute, which the page's content policy refuses.
+ */
+const TYPE_OVER = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { from, to, empty } = view.state.selection.main;
+    const text = event.data;
+    if (event.inputType !== "insertText" || empty || !text) return false;
+    event.preventDefault();
+    const insert = () =>
+      view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
+    const handlers = view.state.facet(EditorView.inputHandler);
+    if (!handlers.some((handle) => handle(view, from, to, text, insert))) view.dispatch(insert());
+    return true;
+  },
+});
+
 export function openEditor(options: EditorOptions): Editor {
   const run = Prec.highest(
     keymap.of(
@@ -72,6 +90,7 @@ export function openEditor(options: EditorOptions): Editor {
       doc: options.text,
       extensions: [
         run,
+        TYPE_OVER,
         EditorView.cspNonce.of(options.nonce),
         EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0" }),
         EditorView.updateListener.of((update) => {

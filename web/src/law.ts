@@ -4,6 +4,8 @@ import { ONE, Rational, sum, ZERO } from "./rational";
 export type Row = readonly Rational[];
 
 export interface Laws {
+  /** min(p, q): drafted and kept. */
+  readonly covered: Row;
   readonly difference: Row;
   readonly reject: Rational;
   /** max(0, p - q) divided by its sum; p where that is zero everywhere. */
@@ -14,15 +16,16 @@ export interface Laws {
 }
 
 export function laws(p: Row, q: Row): Laws {
-  const overlap = p.map((x, i) => x.min(q[i]!));
-  const reject = ONE.minus(sum(overlap));
+  const covered = p.map((x, i) => x.min(q[i]!));
+  const reject = ONE.minus(sum(covered));
   const difference = p.map((x, i) => x.minus(q[i]!));
   const shortfall = difference.map((x) => x.max(ZERO));
   const missing = sum(shortfall);
   const residualNeeded = missing.sign > 0;
   const residual = residualNeeded ? shortfall.map((x) => x.over(missing)) : p;
-  const after = (replacement: Row): Row => overlap.map((x, i) => x.plus(reject.times(replacement[i]!)));
-  return { difference, reject, residual, residualNeeded, corrected: after(residual), naive: after(p) };
+  const after = (replacement: Row): Row => covered.map((x, i) => x.plus(reject.times(replacement[i]!)));
+  const [corrected, naive] = [after(residual), after(p)];
+  return { covered, difference, reject, residual, residualNeeded, corrected, naive };
 }
 
 /** Whether resampling from p is right here: q is the same multiple of p wherever p is positive. */

@@ -47,6 +47,7 @@ const SIGINT = 2;
 
 class Interpreter {
   readonly ready: Promise<void>;
+  isReady = false;
   private readonly worker: Worker;
   private readonly interrupt: Uint8Array | null;
 
@@ -58,7 +59,8 @@ class Interpreter {
       this.worker.onerror = () => reject(new Error("its script could not be loaded"));
       this.worker.onmessage = ({ data }: MessageEvent<Message>) => {
         clearTimeout(late);
-        if (data.type === "ready") resolve();
+        this.isReady = data.type === "ready";
+        if (this.isReady) resolve();
         else reject(new Error(data.why));
       };
     });
@@ -141,8 +143,11 @@ const CRASHED =
   "The program crashed the Python interpreter, most likely by calling itself too deeply. " +
   "A fresh interpreter is ready for the next run.";
 
+/** One interpreter to run in, and one more so that the next run need not wait either. */
+const SPARES = 2;
+
 export class PyRunner {
-  private next: Interpreter | null = null;
+  private spares: Interpreter[] = [];
   private running = false;
   private readonly listeners = new Set<() => void>();
   state: State = "idle";
@@ -156,20 +161,13 @@ export class PyRunner {
 
   /** Starts an interpreter unless one is there; safe to call as often as you like. */
   warm(): void {
-    if (this.next) return;
-    const interpreter = new Interpreter(this.worker, this.pyodide, this.files);
-    this.next = interpreter;
-    if (!this.running) this.become("loading");
-    interpreter.ready.then(
-      () => this.running || this.become("ready"),
-      (error: Error) => this.fail(interpreter, error),
-    );
+    if (this.spares.length === 0) this.startOne();
   }
 
   /** Runs a program in an interpreter of its own. */
   async run(job: Job): Promise<Outcome> {
     this.warm();
-    const interpreter = this.next!;
+    const interpreter = this.spares.shift()!;
     this.running = true;
     try {
       await interpreter.ready;
@@ -178,11 +176,10 @@ export class PyRunner {
       return { outcome: "unavailable", message: `Python cannot run in this browser: ${(error as Error).message}.` };
     }
     this.become("running");
-    this.next = null;
     const result = await interpreter.run(job);
     interpreter.stop();
     this.running = false;
-    this.warm();
+    this.settle();
     return result;
   }
 
@@ -191,11 +188,29 @@ export class PyRunner {
     return () => this.listeners.delete(listener);
   }
 
+  private startOne(): void {
+    const interpreter = new Interpreter(this.worker, this.pyodide, this.files);
+    this.spares.push(interpreter);
+    if (!this.running && this.spares.length === 1) this.become("loading");
+    interpreter.ready.then(
+      () => this.settle(),
+      (error: Error) => this.fail(interpreter, error),
+    );
+  }
+
+  /** Says how things stand between runs, and starts a spare once nothing else is starting. */
+  private settle(): void {
+    if (this.running) return;
+    const starting = this.spares.some((spare) => !spare.isReady);
+    this.become(this.spares[0]?.isReady ? "ready" : "loading");
+    if (!starting && this.spares.length < SPARES) this.startOne();
+  }
+
   private fail(interpreter: Interpreter, error: Error): void {
     interpreter.stop();
-    if (this.next === interpreter) this.next = null;
+    this.spares = this.spares.filter((spare) => spare !== interpreter);
     this.trouble = error.message;
-    this.become("unavailable");
+    if (this.spares.length === 0) this.become("unavailable");
   }
 
   private become(state: State): void {

@@ -1,6 +1,7 @@
 // Small pieces that several steps share.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "./announce";
 import type { Rational } from "./rational";
 
@@ -102,3 +103,18 @@ export function Confirmed(props: { label: string; sure: string; onClick(): void;
 }
 
 export const reducedMotion = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** The width of an element in pixels, so that a drawing's text keeps its size on any screen. */
+export function useWidth<E extends Element>(first: number): [RefObject<E>, number] {
+  const place = useRef<E>(null);
+  const [width, setWidth] = useState(first);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      const found = Math.round(entry?.contentRect.width ?? 0);
+      if (found > 0) setWidth(found);
+    });
+    if (place.current) observer.observe(place.current);
+    return () => observer.disconnect();
+  }, []);
+  return [place, width];
+}

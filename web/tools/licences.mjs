@@ -7,6 +7,11 @@ const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const MODULES = path.join(ROOT, "node_modules");
 const LICENCE_FILE = /^(licen[cs]e|copying|ofl)/i;
 
+// What comes inside a package: the interpreter and its library, compiled into Pyodide.
+const INSIDE = [
+  { name: "CPython", license: "PSF-2.0", repository: "https://github.com/python/cpython" },
+];
+
 // Packages that only run at build time ship nothing; fonts are the exception.
 const SHIPPED_AT_BUILD = (name) => name.startsWith("@fontsource");
 
@@ -18,9 +23,10 @@ export async function writeLicences(target) {
     .filter(([name, info]) => !info.dev || SHIPPED_AT_BUILD(name))
     .map(([name]) => name)
     .sort();
-  const parts = await Promise.all(names.map(licenceOf));
+  const inside = INSIDE.map(async (about) => part(about, await spareText(about.license, about.name)));
+  const parts = await Promise.all([...names.map(licenceOf), ...inside]);
   await writeFile(target, parts.join(`\n${"=".repeat(78)}\n\n`));
-  return names.length;
+  return parts.length;
 }
 
 async function licenceOf(name) {
@@ -30,8 +36,12 @@ async function licenceOf(name) {
   const text = file
     ? await readFile(path.join(folder, file), "utf8")
     : await spareText(about.license, name);
-  const source = about.repository?.url ?? about.repository ?? about.homepage ?? "";
-  return `${name} ${about.version}\nLicence: ${about.license}\nSource: ${source}\n\n${text.trim()}\n`;
+  return part(about, text);
+}
+
+function part({ name, version, license, repository, homepage }, text) {
+  const source = repository?.url ?? repository ?? homepage ?? "";
+  return `${name} ${version ?? ""}\nLicence: ${license}\nSource: ${source}\n\n${text.trim()}\n`;
 }
 
 // Some packages name their licence without carrying its text.

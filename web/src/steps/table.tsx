@@ -4,6 +4,7 @@ import { announce } from "../announce";
 import type { Context } from "../context";
 import { laws, whyRight, type Laws, type Row } from "../law";
 import { parsePlace, place } from "../link";
+import { Mass } from "../mass";
 import type { Column, Preset, TableStep } from "../page";
 import { Rational } from "../rational";
 import { Exact, Html, minus, plainText } from "../ui";
@@ -87,12 +88,14 @@ export function Table({ step, context }: { step: TableStep; context: Context }) 
     change(next, from);
     settle(next);
   };
+  const tokens = pair.p.weights.length;
+  const names = tokens === step.tokens.length ? step.tokens : pair.p.weights.map((_, i) => `${i}`);
   return (
     <div class="live-table">
       <Presets presets={step.presets} chosen={preset} onChoose={choose} />
       {preset && <Html html={preset.note} />}
-      <Grid step={step} context={context} pair={pair} onChange={change} onSettle={settle} />
-      <Below pair={pair} />
+      <Grid step={step} context={context} names={names} pair={pair} onChange={change} onSettle={settle} />
+      <Below pair={pair} names={names} />
       <CopyLink pair={pair} step={step} />
     </div>
   );
@@ -123,16 +126,16 @@ function Presets(props: {
 interface GridProps {
   step: TableStep;
   context: Context;
+  names: readonly string[];
   pair: Pair;
   onChange(pair: Pair): void;
   onSettle(pair: Pair): void;
 }
 
 function Grid(props: GridProps) {
-  const { step, context, pair } = props;
+  const { step, context, pair, names } = props;
   const [p, q] = [toRow(pair.p), toRow(pair.q)];
   const law = laws(p, q);
-  const names = p.map((_, i) => (p.length === step.tokens.length ? step.tokens[i]! : `${i}`));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`${step.title}: the table`}>
       <table class="laws" role="table">
@@ -304,7 +307,7 @@ function Typed(props: { label: string; value: Rational; onValue(value: Rational)
   );
 }
 
-function Below({ pair }: { pair: Pair }) {
+function Below({ pair, names }: { pair: Pair; names: readonly string[] }) {
   const [p, q] = [toRow(pair.p), toRow(pair.q)];
   const law = laws(p, q);
   const right = whyRight(p, q);
@@ -322,6 +325,7 @@ function Below({ pair }: { pair: Pair }) {
           ))}
         </dd>
       </dl>
+      <Mass names={names} p={p} law={law} />
       {right && (
         <p class="why-right">
           <strong>The shortcut is right here.</strong> {right}
