@@ -78,3 +78,12 @@ def test_the_prompt_that_is_too_long_is_refused_by_its_length(model, cli):
     done = cli("run", "word " * (model.backend.context_limit + 1))
     assert done.exit_code == 2
     assert "shorten it" in done.stderr
+
+
+def test_a_second_model_drafts_by_path(model, answer, monkeypatch):
+    """The default model drafts for itself: p equals q, so nothing is ever rejected."""
+    monkeypatch.undo()
+    flags = ("--draft", model.backend.folder, "--max-tokens", 10, "-k", 4)
+    code, told = answer("run", PROMPTS[0], *flags)
+    assert code == 0
+    assert told["acceptance_per_test"] == 1.0

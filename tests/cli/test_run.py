@@ -1,6 +1,7 @@
 """The verb `run` on a toy model: what it prints, what it writes, and how it ends."""
 
 import json
+import re
 import signal
 
 import pytest
@@ -265,3 +266,22 @@ def test_a_rule_for_small_vocabularies_says_so(toy, cli):
     done = cli("run", "hello", "--rule", "optimal-transport", "--temperature", 1)
     assert done.exit_code == 2
     assert "257 tokens" in done.stderr
+
+
+def test_a_model_drafts_by_path_and_is_always_kept_when_it_is_the_target(toy, answer, tmp_path):
+    _, told = answer("run", "hello", "--draft", tmp_path, "--max-tokens", 30)
+    assert told["acceptance_rate"] == 1.0
+    assert told["draft"] == str(tmp_path)
+    assert told["tokens_per_round"] == 5.0
+
+
+def test_a_draft_over_another_vocabulary_is_refused_with_the_ids_that_differ(
+    toy, cli, monkeypatch, tmp_path
+):
+    target, other = toy(), toy()
+    other.pieces = (*target.pieces[:99], b"?", *target.pieces[100:], b"more")
+    models = {"smollm2": target, str(tmp_path): other}
+    monkeypatch.setattr("draftproof.session.running.open_model", models.__getitem__)
+    done = cli("run", "hello", "--draft", tmp_path)
+    assert done.exit_code == 2
+    assert re.search("257 tokens .* 258, .*99", done.stderr)

@@ -170,6 +170,7 @@ class Session:
         warp = replace(options.warp, min_tokens=options.min_tokens, eos=eos)
         self.options = replace(options, warp=warp)
         self.rule, self.target, self.second = rule, target, second
+        self._proposers: dict[Text, Proposer] = {}
 
     @property
     def limits(self) -> Limits:
@@ -212,7 +213,12 @@ class Session:
         return Warped(self.target.backend, self.options.warp, prompt=len(text))
 
     def proposer(self, text: Text) -> Proposer:
-        """Give the draft for the prompt `text`."""
+        """Give the draft for the prompt `text`; the same one for the same prompt."""
+        if text not in self._proposers:
+            self._proposers = {text: self._make_proposer(text)}
+        return self._proposers[text]
+
+    def _make_proposer(self, text: Text) -> Proposer:
         options = self.options
         setting = Setting(
             vocab_size=self.target.backend.vocab_size,
