@@ -73,11 +73,11 @@ function Plot({ tokens, p, series, caption }: FrequenciesProps) {
   const most = Math.max(...p, ...series.flatMap((one) => one.intervals.map(([, high]) => high)));
   const mostTicks = Math.max(2, Math.floor((width - LEFT - RIGHT) / 60));
   const step = STEPS.find((size) => most / size <= mostTicks) ?? 0.5;
-  const top = Math.ceil(most / step - 1e-9) * step;
+  const top = most * 1.04;
   const x = (value: number) => LEFT + (value / top) * (width - LEFT - RIGHT);
   const row = LANE * series.length + 14;
   const height = tokens.length * row + 26;
-  const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, i) => step * i);
+  const ticks = Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => step * i);
   return (
     <svg class="plot" ref={place} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={caption}>
       {ticks.map((tick) => (

@@ -105,7 +105,7 @@ export function Confirmed(props: { label: string; sure: string; onClick(): void;
 export const reducedMotion = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** The width of an element in pixels, so that a drawing's text keeps its size on any screen. */
-export function useWidth<E extends Element>(first: number): [RefObject<E>, number] {
+export function useWidth<E extends Element>(first: number): [RefObject<E | null>, number] {
   const place = useRef<E>(null);
   const [width, setWidth] = useState(first);
   useEffect(() => {
