@@ -15,6 +15,7 @@ from typing import TypeAlias
 from draftproof.chance import Chance
 from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text, Verdict
 from draftproof.errors import ContextFull, InexactRule, InvalidInput
+from draftproof.proposers import propose
 
 Schedule: TypeAlias = Callable[[Text, "Round | None"], int]
 """Chooses k for the next round from the text so far and the round before it, never from luck."""
@@ -180,7 +181,7 @@ def _rounds(
         luck = chance.after(len(text))
         wanted = min(schedule(text, last), budget - 1)
         began = clock()
-        draft = proposer.propose(luck, text, wanted) if wanted else Draft.empty()
+        draft = propose(proposer, luck, text, wanted)
         drafted = clock()
         rows = target.rows(text, draft)
         passed = clock()

@@ -279,7 +279,7 @@ def keeps(u: float, p: Any, q: Any) -> bool:
     """Decide one coin: keep the drafted token iff ``u * q < p``.
 
     The numerics contract: p = 0 is never kept, ``p >= q`` always is, and in between the test is
-    strict and in float64, with u in [0, 1) of 53 bits.
+    strict and in float64 (numbers of fractions stay fractions), with u in [0, 1) of 53 bits.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from zlib import crc32
 from draftproof.chance import Chance, outcomes
 from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text, Trial, Verdict
 from draftproof.decode import Limits, Schedule, generate
+from draftproof.errors import InvalidInput
 
 Law = dict[Text, Any]
 
@@ -71,6 +72,16 @@ def round_leaves(
         return draft, rule.verify(luck, draft, target.rows(text, draft))
 
     return [Leaf(draft, verdict, weight) for (draft, verdict), weight in outcomes(play)]
+
+
+def _refuse_floats(weights: Iterable[Any]) -> None:
+    """Refuse a proof whose branches have weights of floats: it would prove nothing."""
+    for weight in weights:
+        if isinstance(weight, float):
+            raise InvalidInput(
+                f"a branch has the weight {weight}, a float; a proof needs rows of fractions, for "
+                f"example fractions('1/2', '3/10', '1/5') from draftproof.backends.table."
+            )
 
 
 def round_law(leaves: Iterable[Leaf], target: Predictor, text: Text, length: int) -> Law:
@@ -239,6 +250,7 @@ def prove_instance(rule: Rule, instance: Instance) -> Proof:
     True
     """
     leaves = round_leaves(rule, instance.target, instance.proposer, instance.text, instance.k)
+    _refuse_floats(leaf.weight for leaf in leaves)
     depth = max(len(leaf.verdict.emitted) for leaf in leaves)
     length = max(instance.k + 1, depth)
     seen = round_law(leaves, instance.target, instance.text, length)
@@ -314,6 +326,7 @@ def prove_loop(
     True
     """
     seen, branches = loop_law(rule, target, proposer, text, k=k, limits=limits)
+    _refuse_floats(seen.values())
     worst = largest_difference(seen, plain_law(target, text, limits))
     return LoopProof(
         exact=worst.gap == 0,

@@ -37,68 +37,49 @@ class Witness:
     True
     """
 
-    def __init__(self, dice: Dice) -> None:
-        self._dice = dice
-        self._seen: dict[int, dict[int, float]] = {}
+    def __init__(
+        self,
+        dice: Dice,
+        seen: dict[int, dict[int, float]] | None = None,
+        start: int = 0,
+        node: int | None = None,
+    ) -> None:
+        self._dice, self._start, self._node = dice, start, node
+        self._seen = {} if seen is None else seen
 
     def coins(self, start: int) -> dict[int, float]:
         """Give the coin of each node that was tested in the round after `start` tokens."""
         return self._seen.get(start, {})
 
-    def after(self, length: int) -> Chance:
+    def after(self, length: int) -> Witness:
         """Give the luck of a round, watched."""
-        return _Watched(self._dice.after(length), self._seen.setdefault(length, {}), None)
+        return Witness(self._dice.after(length), self._seen, length)
 
-    def at(self, purpose: str, *index: int) -> Chance:
-        """Give luck outside any round, not watched."""
-        return self._dice.at(purpose, *index)
+    def at(self, purpose: str, *index: int) -> Witness:
+        """Give the luck of one purpose and node; the first coin of a node is remembered."""
+        node = index[0] if purpose == "coin" and index else None
+        return Witness(self._dice.at(purpose, *index), self._seen, self._start, node)
 
     def own(self, offset: int) -> Chance:
         """Give the target's own luck."""
         return self._dice.own(offset)
 
     def accepts(self, p: Any, q: Any = 1) -> bool:
-        """Decide a coin outside any round."""
-        return self._dice.accepts(p, q)
-
-    def pick(self, weights: Row) -> int:
-        """Pick outside any round."""
-        return self._dice.pick(weights)
-
-    def race(self, weights: Row) -> int:
-        """Race outside any round."""
-        return self._dice.race(weights)
-
-
-class _Watched:
-    """The luck of one round (or one node of it), recording coins."""
-
-    def __init__(self, dice: Dice, seen: dict[int, float], node: int | None) -> None:
-        self._dice, self._seen, self._node = dice, seen, node
-
-    def after(self, length: int) -> Chance:
-        return _Watched(self._dice.after(length), self._seen, None)
-
-    def at(self, purpose: str, *index: int) -> Chance:
-        node = index[0] if purpose == "coin" and index else None
-        return _Watched(self._dice.at(purpose, *index), self._seen, node)
-
-    def own(self, offset: int) -> Chance:
-        return self._dice.own(offset)
-
-    def accepts(self, p: Any, q: Any = 1) -> bool:
+        """Decide a coin, and remember it if it is a node's first."""
         if self._node is not None:
-            self._seen[self._node] = self._dice.peek()
+            self._seen.setdefault(self._start, {}).setdefault(self._node, self._dice.peek())
         return self._dice.accepts(p, q)
 
     def pick(self, weights: Row) -> int:
+        """Pick, unwatched."""
         return self._dice.pick(weights)
-
-    def race(self, weights: Row) -> int:
-        return self._dice.race(weights)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dice, name)
+
+    def race(self, weights: Row) -> int:
+        """Race, unwatched."""
+        return self._dice.race(weights)
 
 
 class Glass:
