@@ -12,6 +12,7 @@ the four ways to draw siblings differ in their rows only:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -21,19 +22,20 @@ from draftproof.chance import Chance
 from draftproof.contracts import ROOT, Draft, Predictor, Text
 from draftproof.dist import Row, likeliest, normalised
 from draftproof.errors import InvalidInput
+from draftproof.proposers.model import DraftModel
 
 Pick = Callable[[Row], int]
 """Draws the next sibling from a row."""
 
-Siblings_ = Iterator[tuple[Row, int]]
+Drawn = Iterator[tuple[Row, int]]
 
 
-def _iid(q: Row, count: int, pick: Pick) -> Siblings_:
+def _iid(q: Row, count: int, pick: Pick) -> Drawn:
     for _ in range(count):
         yield q, pick(q)
 
 
-def _without_replacement(q: Row, count: int, pick: Pick) -> Siblings_:
+def _without_replacement(q: Row, count: int, pick: Pick) -> Drawn:
     left = q
     for _ in range(count):
         token = pick(left)
@@ -45,12 +47,12 @@ def _without_replacement(q: Row, count: int, pick: Pick) -> Siblings_:
         left = normalised(rest)
 
 
-def _deterministic(q: Row, count: int, _: Pick) -> Siblings_:
+def _deterministic(q: Row, count: int, _: Pick) -> Drawn:
     for token in likeliest(q, count):
         yield one_hot(q, token), token
 
 
-def _greedy_draft(q: Row, count: int, pick: Pick) -> Siblings_:
+def _greedy_draft(q: Row, count: int, pick: Pick) -> Drawn:
     chosen = likeliest(q, count - 1)
     for token in chosen:
         yield one_hot(q, token), token
@@ -61,7 +63,7 @@ def _greedy_draft(q: Row, count: int, pick: Pick) -> Siblings_:
         yield tail, pick(tail)
 
 
-SCHEMES: Mapping[str, Callable[[Row, int, Pick], Siblings_]] = MappingProxyType(
+SCHEMES: Mapping[str, Callable[[Row, int, Pick], Drawn]] = MappingProxyType(
     {
         "iid": _iid,
         "without-replacement": _without_replacement,
@@ -93,6 +95,9 @@ class TreeModel:
         One of ``SCHEMES``.
     name
         Short name for reports.
+    context_limit
+        Most tokens, text and whole tree together, that the models can hold; near it the tree gets
+        fewer levels, down to none. None means that there is no limit.
 
     Examples
     --------
@@ -110,18 +115,25 @@ class TreeModel:
         scheme: str = "iid",
         *,
         name: str = "tree",
+        context_limit: int | None = None,
     ) -> None:
         if scheme not in SCHEMES:
             raise InvalidInput(f"scheme is {scheme!r}; choose one of {', '.join(SCHEMES)}.")
         if not all(isinstance(count, int) and count >= 1 for count in shape):
             raise InvalidInput(f"shape is {shape!r}; give at least one child for each depth.")
         self.predictor, self.shape, self.scheme, self.name = predictor, tuple(shape), scheme, name
+        self.context_limit = context_limit
 
     def propose(self, chance: Chance, text: Text, k: int) -> Draft:
         """Draft `k` levels; node i is drawn under ``at("draft", i)``."""
-        draft, level = Draft.empty(), [ROOT]
+        draft, level, width = Draft.empty(), [ROOT], 1
+        room = math.inf if self.context_limit is None else self.context_limit - len(text)
         for depth in range(k):
             count = self.shape[depth] if depth < len(self.shape) else 1
+            width *= count
+            room -= width
+            if room < 0:
+                break
             draft, level = self._grow(chance, text, draft, level, count)
         return draft
 
@@ -156,15 +168,24 @@ class Siblings(TreeModel):
     (-1, -1, 0, 1, 2, 3)
     """
 
-    def __init__(self, predictor: Predictor, drafts: int = 2, scheme: str = "iid") -> None:
-        super().__init__(predictor, (drafts,), scheme, name="siblings")
+    def __init__(
+        self,
+        predictor: Predictor,
+        drafts: int = 2,
+        scheme: str = "iid",
+        *,
+        name: str = "siblings",
+        context_limit: int | None = None,
+    ) -> None:
+        super().__init__(predictor, (drafts,), scheme, name=name, context_limit=context_limit)
 
 
-class GumbelDraft:
+class GumbelDraft(DraftModel):
     """Draft with the target's own noise: the token that wins the race under q.
 
     To be judged by the rule ``gumbel``, or by one that never reads q and does not use that noise.
-    A rule that compares p with q would need a draft independent of the target's draws.
+    A rule that compares p with q needs a draft independent of the target's draws. Parameters are
+    those of `DraftModel`.
 
     Examples
     --------
@@ -176,15 +197,6 @@ class GumbelDraft:
     True
     """
 
-    def __init__(self, predictor: Predictor, *, name: str = "gumbel-draft") -> None:
-        self.predictor, self.name = predictor, name
-
-    def propose(self, chance: Chance, text: Text, k: int) -> Draft:
-        """Draft `k` tokens, the one at position i by the race under ``own(i)``."""
-        tokens: list[int] = []
-        rows: list[Row] = []
-        for node in range(k):
-            row = self.predictor.rows((*text, *tokens), Draft.empty())[0]
-            tokens.append(chance.own(node).race(row))
-            rows.append(row)
-        return Draft.chain(tokens, rows)
+    def draw(self, chance: Chance, node: int, row: Row) -> int:
+        """Give the winner of the race that the target will run at this position."""
+        return chance.own(node).race(row)

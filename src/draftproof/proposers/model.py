@@ -49,17 +49,21 @@ class DraftModel:
         self.eos, self.context_limit = frozenset(eos), context_limit
 
     def propose(self, chance: Chance, text: Text, k: int) -> Draft:
-        """Draft up to `k` tokens, each drawn under ``at("draft", i)`` from the row it carries."""
+        """Draft up to `k` tokens, each drawn by `draw` from the row it carries."""
         tokens: list[int] = []
         rows: list[Row] = []
         for node in range(min(k, self._room(text))):
             row = self.predictor.rows((*text, *tokens), Draft.empty())[0]
-            token = chance.at("draft", node).pick(row)
+            token = self.draw(chance, node, row)
             tokens.append(token)
             rows.append(row)
             if token in self.eos:
                 break
         return Draft.chain(tokens, rows)
+
+    def draw(self, chance: Chance, node: int, row: Row) -> int:
+        """Draw the token of one node from its row."""
+        return chance.at("draft", node).pick(row)
 
     def _room(self, text: Text) -> int:
         """Give the number of draft tokens whose rows the model can still compute."""

@@ -76,7 +76,7 @@ def model_proposer(rule: Rule, model: Model, setting: Setting, drafts: int) -> P
 def shaped(rule: Rule, law: Predictor, eos: tuple[int, ...], drafts: int, *, name: str) -> Proposer:
     """Draw from `law` the drafts for which the promise of `rule` holds."""
     if rule.scheme == "coupled":
-        return GumbelDraft(law, name=name)
+        return GumbelDraft(law, name=name, eos=eos)
     if rule.shape == "chain":
         return DraftModel(law, name=name, eos=eos)
     if rule.shape == "tree":
