@@ -14,7 +14,7 @@ from draftproof.chance import Dice, outcomes
 from draftproof.contracts import ROOT, Draft
 from draftproof.decode import Limits
 from draftproof.errors import InvalidInput, VocabularyMismatch
-from draftproof.proof import largest_difference, loop_law, plain_law
+from draftproof.laws import largest_difference, loop_law, plain_law
 from draftproof.proposers import (
     NAMED,
     DraftModel,

@@ -13,7 +13,7 @@ from draftproof import warp as warp_module
 from draftproof.contracts import Draft
 from draftproof.decode import Limits
 from draftproof.errors import BackendError, InvalidInput, NotADistribution
-from draftproof.proof import largest_difference, loop_law, plain_law
+from draftproof.laws import largest_difference, loop_law, plain_law
 from draftproof.proposers import DraftModel
 from draftproof.rules.chain import TOKEN_WISE
 from draftproof.warp import Warp, Warped

@@ -13,168 +13,27 @@ too large to enumerate, or a rule that treats small cases differently on purpose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 from zlib import crc32
 
-from draftproof.chance import Chance, outcomes
-from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text, Trial, Verdict
-from draftproof.decode import Limits, Schedule, generate
-from draftproof.errors import InvalidInput
-
-Law = dict[Text, Any]
-
-
-def plain_law(target: Predictor, text: Text, limits: Limits) -> Law:
-    """Law of what plain decoding emits after `text`: products of the target's rows.
-
-    Computed from the definition, without the decoding loop, so that the loop can be held to it.
-
-    Examples
-    --------
-    >>> from draftproof.backends.table import Table, fractions
-    >>> plain_law(Table(fractions("1/2", "1/2")), (), Limits(max_tokens=1))
-    {(0,): Fraction(1, 2), (1,): Fraction(1, 2)}
-    """
-    open_texts: Law = {(): Fraction(1)}
-    closed: Law = {}
-    for _ in range(limits.budget(text)):
-        grown: Law = {}
-        for tokens, weight in open_texts.items():
-            row = target.rows(text + tokens, Draft.empty())[0]
-            for token, probability in enumerate(row):
-                if probability > 0:
-                    where = closed if token in limits.stop else grown
-                    where[(*tokens, token)] = weight * probability
-        open_texts = grown
-    return {**closed, **open_texts}
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """One way a round can go: what was drafted, what the rule said, and how likely that is."""
-
-    draft: Draft
-    verdict: Verdict
-    weight: Any
-
-
-def round_leaves(
-    rule: Rule, target: Predictor, proposer: Proposer, text: Text, k: int
-) -> list[Leaf]:
-    """Go through every way one round after `text` can fall."""
-
-    def play(chance: Chance) -> tuple[Draft, Verdict]:
-        luck = chance.after(len(text))
-        draft = proposer.propose(luck, text, k)
-        return draft, rule.verify(luck, draft, target.rows(text, draft))
-
-    return [Leaf(draft, verdict, weight) for (draft, verdict), weight in outcomes(play)]
-
-
-def _refuse_floats(weights: Iterable[Any]) -> None:
-    """Refuse a proof whose branches have weights of floats: it would prove nothing."""
-    for weight in weights:
-        if isinstance(weight, float):
-            raise InvalidInput(
-                f"a branch has the weight {weight}, a float; a proof needs rows of fractions, for "
-                f"example fractions('1/2', '3/10', '1/5') from draftproof.backends.table."
-            )
-
-
-def round_law(leaves: Iterable[Leaf], target: Predictor, text: Text, length: int) -> Law:
-    """Joint law of `length` tokens: one round, completed by plain draws from the target."""
-    emitted: Law = {}
-    for leaf in leaves:
-        begun = leaf.verdict.emitted[:length]
-        emitted[begun] = emitted.get(begun, 0) + leaf.weight
-    law: Law = {}
-    for begun, weight in emitted.items():
-        rest = plain_law(target, text + begun, Limits(max_tokens=length - len(begun)))
-        for tokens, onward in rest.items():
-            whole = begun + tokens
-            law[whole] = law.get(whole, 0) + weight * onward
-    return law
-
-
-def loop_law(
-    rule: Rule,
-    target: Predictor,
-    proposer: Proposer,
-    text: Text,
-    *,
-    k: int | Schedule,
-    limits: Limits,
-) -> tuple[Law, int]:
-    """Law of what the shipped loop emits after `text`, and the number of branches it took."""
-    law: Law = {}
-    branches = 0
-
-    def play(chance: Chance) -> Text:
-        return generate(
-            chance, target, proposer, rule, text, k=k, limits=limits, allow_lossy=True
-        ).tokens
-
-    for tokens, weight in outcomes(play):
-        law[tokens] = law.get(tokens, 0) + weight
-        branches += 1
-    return law, branches
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two laws differ most: the text, and its probability in each."""
-
-    text: Text
-    seen: Any
-    wanted: Any
-
-    @property
-    def gap(self) -> Any:
-        """Absolute difference."""
-        return abs(self.seen - self.wanted)
-
-
-def largest_difference(seen: Mapping[Text, Any], wanted: Mapping[Text, Any]) -> Difference:
-    """Give the text on which two laws differ most; its gap is 0 when they are equal.
-
-    Examples
-    --------
-    >>> largest_difference({(0,): Fraction(1)}, {(0,): Fraction(1, 2), (1,): Fraction(1, 2)}).gap
-    Fraction(1, 2)
-    """
-    texts = {**wanted, **seen}
-    every = (
-        Difference(text, seen.get(text, Fraction(0)), wanted.get(text, Fraction(0)))
-        for text in texts
-    )
-    return max(every, key=lambda difference: difference.gap)
-
-
-def _clearest_difference(seen: Law, wanted: Law) -> Difference:
-    """Give the text most over-represented among the shortest beginnings whose laws differ."""
-    for length in range(1, max(map(len, wanted)) + 1):
-        some, other = _beginnings(seen, length), _beginnings(wanted, length)
-        every = (Difference(text, some[text], other.get(text, Fraction(0))) for text in some)
-        worst = max(every, key=lambda difference: difference.seen - difference.wanted)
-        if worst.seen > worst.wanted:
-            return worst
-    return largest_difference(seen, wanted)
-
-
-def _beginnings(law: Law, length: int) -> Law:
-    short: Law = {}
-    for text, weight in law.items():
-        short[text[:length]] = short.get(text[:length], 0) + weight
-    return short
-
-
-def total_variation(seen: Mapping[Text, Any], wanted: Mapping[Text, Any]) -> Any:
-    """Total variation between two laws: half the sum of absolute differences."""
-    texts = {**wanted, **seen}
-    return sum(abs(seen.get(t, Fraction(0)) - wanted.get(t, Fraction(0))) for t in texts) / 2
+from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text
+from draftproof.counterexample import describe, sentence, show
+from draftproof.decode import Limits, Schedule
+from draftproof.laws import (
+    Law,
+    Leaf,
+    clearest_difference,
+    largest_difference,
+    loop_law,
+    plain_law,
+    refuse_floats,
+    round_law,
+    round_leaves,
+    total_variation,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +109,7 @@ def prove_instance(rule: Rule, instance: Instance) -> Proof:
     True
     """
     leaves = round_leaves(rule, instance.target, instance.proposer, instance.text, instance.k)
-    _refuse_floats(leaf.weight for leaf in leaves)
+    refuse_floats(leaf.weight for leaf in leaves)
     depth = max(len(leaf.verdict.emitted) for leaf in leaves)
     length = max(instance.k + 1, depth)
     seen = round_law(leaves, instance.target, instance.text, length)
@@ -272,10 +131,13 @@ def prove_instance(rule: Rule, instance: Instance) -> Proof:
         ),
         optimal_acceptance=instance.optimum,
         most_accepted=instance.most_accepted,
-        counterexample=None
-        if worst.gap == 0
-        else _describe(_clearest_difference(seen, wanted), leaves, instance),
+        counterexample=None if worst.gap == 0 else _refutation(seen, wanted, leaves, instance),
     )
+
+
+def _refutation(seen: Law, wanted: Law, leaves: Sequence[Leaf], instance: Instance) -> str:
+    where = f"In {instance.name}, after {show(instance.text)}"
+    return describe(clearest_difference(seen, wanted), leaves, where)
 
 
 def prove(rule: Rule, instances: Sequence[Instance]) -> Proof:
@@ -326,14 +188,14 @@ def prove_loop(
     True
     """
     seen, branches = loop_law(rule, target, proposer, text, k=k, limits=limits)
-    _refuse_floats(seen.values())
+    refuse_floats(seen.values())
     worst = largest_difference(seen, plain_law(target, text, limits))
     return LoopProof(
         exact=worst.gap == 0,
         branches=branches,
         gap=worst.gap,
         law=seen,
-        counterexample=None if worst.gap == 0 else f"After {_show(text)}, {_sentence(worst)}",
+        counterexample=None if worst.gap == 0 else f"After {show(text)}, {sentence(worst)}",
     )
 
 
@@ -343,62 +205,6 @@ def _first_token_law(leaves: Sequence[Leaf], instance: Instance) -> tuple[Any, .
     for leaf in leaves:
         first[leaf.verdict.emitted[0]] += leaf.weight
     return tuple(first)
-
-
-def _show(tokens: Text) -> str:
-    return "[" + " ".join(map(str, tokens)) + "]"
-
-
-def _sentence(worst: Difference) -> str:
-    direction = "too much" if worst.seen > worst.wanted else "too little"
-    return (
-        f"the text {_show(worst.text)} comes out with probability {worst.seen}; the target gives "
-        f"it {worst.wanted}: {worst.gap} {direction}."
-    )
-
-
-def _describe(worst: Difference, leaves: Sequence[Leaf], instance: Instance) -> str:
-    """Put a refutation into words: the text, and the likeliest ways the rule reaches it."""
-    lines = [f"In {instance.name}, after {_show(instance.text)}: {_sentence(worst)}"]
-    ways: dict[str, Any] = {}
-    for leaf in leaves:
-        if _agree(worst.text, leaf.verdict.emitted):
-            story = _story(leaf, len(worst.text))
-            ways[story] = ways.get(story, 0) + leaf.weight
-    for story in sorted(ways, key=lambda way: ways[way], reverse=True)[:3]:
-        lines.append(f"  with probability {ways[story]}: {story}")
-    return "\n".join(lines)
-
-
-def _agree(one: Text, other: Text) -> bool:
-    """Say whether one text begins with the other."""
-    length = min(len(one), len(other))
-    return one[:length] == other[:length]
-
-
-def _story(leaf: Leaf, length: int) -> str:
-    """Tell how one way of falling goes, as far as the first `length` tokens of it matter."""
-    said = [f"drafted {_show_draft(leaf.draft)}"]
-    for trial in leaf.verdict.trials:
-        said.append(f"token {trial.token} {'kept' if trial.kept else 'rejected'}{_coin(trial)}")
-    if leaf.verdict.accepted < length:
-        last, source = leaf.verdict.emitted[-1], leaf.verdict.sources[-1].value
-        said.append(f"then {last} from the {source}")
-    return ", ".join(said)
-
-
-def _show_draft(draft: Draft) -> str:
-    """Give the drafted tokens; branch by branch where there are several."""
-    leaves = [node for node in range(len(draft)) if node not in draft.parents]
-    return " and ".join(_show(draft.prefix(leaf)) for leaf in leaves) or "nothing"
-
-
-def _coin(trial: Trial) -> str:
-    """Say for which coins the token had this fate; nothing where no coin decided."""
-    if not trial.coin:
-        return ""
-    bound = min(Fraction(1), Fraction(trial.p) / Fraction(trial.q)) if trial.q else Fraction(1)
-    return f" (coin below {bound})" if trial.kept else f" (coin from {bound} up)"
 
 
 def varied(rows: Sequence[Any]) -> Callable[[Text], Any]:

@@ -13,7 +13,8 @@ from draftproof.chance import Dice, law
 from draftproof.contracts import Draft
 from draftproof.decode import Limits, generate, rounds
 from draftproof.errors import LuckReused
-from draftproof.proof import largest_difference, loop_law, plain_law, prove_loop
+from draftproof.laws import largest_difference, loop_law, plain_law
+from draftproof.proof import prove_loop
 from draftproof.proposers import DraftModel
 from draftproof.rules.chain import TOKEN_WISE
 from draftproof.warp import Warp, Warped

@@ -15,17 +15,8 @@ from draftproof.battery import WORLDS, constant_world, instance
 from draftproof.contracts import Draft, Guarantee, Source
 from draftproof.decode import Limits
 from draftproof.errors import LuckReused
-from draftproof.proof import (
-    Instance,
-    Proof,
-    largest_difference,
-    plain_law,
-    prove,
-    prove_instance,
-    round_leaves,
-    total_variation,
-    varied,
-)
+from draftproof.laws import largest_difference, plain_law, round_leaves, total_variation
+from draftproof.proof import Instance, Proof, prove, prove_instance, varied
 from draftproof.proposers import DraftModel
 from draftproof.rules.chain import TOKEN_WISE
 from suspects import rules as suspects

@@ -15,7 +15,8 @@ from draftproof.contracts import ROOT, Draft, Guarantee, Source
 from draftproof.decode import Limits, generate
 from draftproof.dist import keeps, quantile
 from draftproof.errors import InexactRule, InvalidInput, NotADistribution, UnsupportedDraft
-from draftproof.proof import Instance, prove_instance, round_leaves
+from draftproof.laws import round_leaves
+from draftproof.proof import Instance, prove_instance
 from draftproof.proposers import DraftModel, PromptLookup
 from draftproof.proposers.branching import GumbelDraft, Siblings, TreeModel
 from draftproof.rules import RULES, find_rule
