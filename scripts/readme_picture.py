@@ -12,13 +12,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from draftproof.cli.demo import PROMPT
 from draftproof.cli.run import conclude
-from draftproof.cli.screen import Screen
+from draftproof.cli.screen import STYLES, Screen, harmless
 from draftproof.session import Options, Transcript, compare, open_session
-from draftproof.warp import Warp
 
-PROMPT = "Explain in two sentences why the sky is blue."
-OPTIONS = Options(max_tokens=72, warp=Warp(temperature=0.4))
+OPTIONS = Options(max_tokens=72)
 PICTURE = Path(__file__).parent.parent / "docs" / "run.svg"
 WIDTH = 92
 
@@ -38,14 +37,14 @@ def main() -> None:
     )
     session = open_session(OPTIONS)
     text = session.encode(PROMPT)
-    paper.print(Text(f'$ draftproof run --temperature 0.4 --max-tokens 72 --compare "{PROMPT}"'))
-    screen, script = Screen(paper), Transcript()
-    paper.print(screen.legend())
+    paper.print(Text(f'$ draftproof run --max-tokens 72 --compare "{PROMPT}"'))
+    script = Transcript()
+    paper.print(Screen(paper).legend())
     paper.print()
     for _ in session.run(text, script):
         pass
-    screen.show(script.pieces)
-    screen.end()
+    parts = [(harmless(piece.text), STYLES[piece.source]) for piece in script.pieces]
+    paper.print(Text.assemble(*parts))
     paper.print()
     conclude(session, script, compare(session, text), whole=True, console=paper)
     PICTURE.write_text(paper.export_svg(title="draftproof run"), encoding="utf-8")

@@ -38,10 +38,9 @@ from draftproof.session import (
     compare,
     open_session,
 )
-from draftproof.warp import Warp
 
-PROMPT = "Explain in a few sentences why the sky is blue."
-OPTIONS = Options(max_tokens=64, warp=Warp(temperature=0.4))
+PROMPT = "What are the benefits of reading books?"
+OPTIONS = Options(max_tokens=64)
 TRIALS = 1_000_000
 SEED = 2026
 

@@ -176,7 +176,7 @@ def summary(session: Session, script: Transcript, asked: str) -> Table:
 
 def _two_columns() -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True, style="bold")
+    table.add_column(no_wrap=True, min_width=14, style="bold")
     table.add_column(overflow="fold")
     return table
 

@@ -55,7 +55,7 @@ class Options:
     stop: tuple[str, ...] = ()
     seed: int = 0
     chat: bool = True
-    warp: Warp = field(default_factory=lambda: Warp(temperature=0.8))
+    warp: Warp = field(default_factory=lambda: Warp(temperature=0.4))
 
 
 @dataclass(frozen=True, slots=True)
