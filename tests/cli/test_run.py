@@ -285,3 +285,10 @@ def test_a_draft_over_another_vocabulary_is_refused_with_the_ids_that_differ(
     done = cli("run", "hello", "--draft", tmp_path)
     assert done.exit_code == 2
     assert re.search("257 tokens .* 258, .*99", done.stderr)
+
+
+@pytest.mark.parametrize("name", ["token-wise", "gumbel", "rrs", "tree", "multi-path-block"])
+def test_every_shape_of_draft_ends_at_the_context_limit(toy, answer, name):
+    flags = ("--raw", "--rule", name, "--temperature", 1, "--max-tokens", 60, "-k", 3)
+    code, told = answer("run", "x" * 185, *flags)
+    assert (code, told["emitted"], told["ends"]) == (0, 16, "length")

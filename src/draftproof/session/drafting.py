@@ -49,7 +49,9 @@ class Guesses:
         return np.full(self._vocab_size, 1 / self._vocab_size)
 
 
-def named_proposer(rule: Rule, name: str, setting: Setting, drafts: int) -> Proposer:
+def named_proposer(
+    rule: Rule, name: str, setting: Setting, drafts: int, context_limit: int
+) -> Proposer:
     """Give the draft of this name in the shape that `rule` judges."""
     single = proposer_named(name, setting)
     if rule.shape == "chain" and (rule.scheme != "coupled" or name in CERTAIN):
@@ -60,26 +62,35 @@ def named_proposer(rule: Rule, name: str, setting: Setting, drafts: int) -> Prop
             f"ngram or a model."
         )
     law = Guesses(single, vocab_size=setting.vocab_size)
-    return shaped(rule, law, setting.eos, drafts, name=name)
+    return shaped(rule, law, setting.eos, drafts, name=name, context_limit=context_limit)
 
 
-def model_proposer(rule: Rule, model: Model, setting: Setting, drafts: int) -> Proposer:
+def model_proposer(
+    rule: Rule, model: Model, setting: Setting, drafts: int, context_limit: int
+) -> Proposer:
     """Give a draft model in the shape that `rule` judges."""
-    backend = model.backend
-    law = Warped(backend, setting.warp, prompt=setting.prompt)
-    if rule.shape == "chain" and rule.scheme != "coupled":
-        limit = backend.context_limit
-        return DraftModel(law, name=backend.name, eos=setting.eos, context_limit=limit)
-    return shaped(rule, law, setting.eos, drafts, name=backend.name)
+    law = Warped(model.backend, setting.warp, prompt=setting.prompt)
+    limit = min(context_limit, model.backend.context_limit)
+    return shaped(rule, law, setting.eos, drafts, name=model.backend.name, context_limit=limit)
 
 
-def shaped(rule: Rule, law: Predictor, eos: tuple[int, ...], drafts: int, *, name: str) -> Proposer:
+def shaped(
+    rule: Rule,
+    law: Predictor,
+    eos: tuple[int, ...],
+    drafts: int,
+    *,
+    name: str,
+    context_limit: int,
+) -> Proposer:
     """Draw from `law` the drafts for which the promise of `rule` holds."""
     if rule.scheme == "coupled":
-        return GumbelDraft(law, name=name, eos=eos)
+        return GumbelDraft(law, name=name, eos=eos, context_limit=context_limit)
     if rule.shape == "chain":
-        return DraftModel(law, name=name, eos=eos)
+        return DraftModel(law, name=name, eos=eos, context_limit=context_limit)
     if rule.shape == "tree":
         scheme = "without-replacement" if rule.scheme == "any" else rule.scheme
-        return TreeModel(law, (drafts,) * BRANCHING_DEPTH, scheme, name=name)
-    return Siblings(law, drafts, "iid" if rule.scheme == "any" else rule.scheme)
+        widths = (drafts,) * BRANCHING_DEPTH
+        return TreeModel(law, widths, scheme, name=name, context_limit=context_limit)
+    scheme = "iid" if rule.scheme == "any" else rule.scheme
+    return Siblings(law, drafts, scheme, name=name, context_limit=context_limit)

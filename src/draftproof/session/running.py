@@ -226,9 +226,10 @@ class Session:
             eos=options.warp.eos,
             prompt=len(text),
         )
+        limit = self.target.backend.context_limit
         if self.second is None:
-            return named_proposer(self.rule, options.draft, setting, self.drafts)
-        return model_proposer(self.rule, self.second, setting, self.drafts)
+            return named_proposer(self.rule, options.draft, setting, self.drafts, limit)
+        return model_proposer(self.rule, self.second, setting, self.drafts, limit)
 
     @property
     def drafts(self) -> int:
