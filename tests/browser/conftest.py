@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.lab import Lab, Watch, predict, quiet, settled
+from browser.lab import Lab, Watch, predict, settled
 from draftproof.lesson.assets import shipped
 
 CHROMIUM = os.environ.get("DRAFTPROOF_CHROMIUM") or next(
@@ -103,8 +103,6 @@ def visit(chromium, watch):
 
     yield open_page
     for context in contexts:
-        for page in context.pages:
-            quiet(page)
         context.close()
     watch.check()
 
