@@ -64,7 +64,7 @@ def texts_agree(smollm2, target, prompt, name, drafts, ks, tokens):
     rule, text, limits = find_rule(name), encode(smollm2, prompt), Limits(max_tokens=tokens)
     plain = generate(Dice(5), target, NoDraft(), rule, text, limits=limits).tokens
     for draft in drafts:
-        proposer = named_proposer(rule, draft, setting(smollm2), 2)
+        proposer = named_proposer(rule, draft, setting(smollm2), 2, smollm2.context_limit)
         for k in ks:
             found = generate(Dice(5), target, proposer, rule, text, k=k, limits=limits)
             assert found.tokens == plain, (prompt, name, draft, k)
