@@ -15,7 +15,7 @@ def prepared(monkeypatch):
         return Prepared("smollm2", Path("/somewhere"), 98_000_000, 0.5)
 
     monkeypatch.setattr("draftproof.cli.setup.prepare_default_model", prepare)
-    monkeypatch.setattr("draftproof.backends.openvino.choose_profile", lambda *_: None)
+    monkeypatch.setattr("draftproof.backends.opening.choose_profile", lambda *_: None)
 
 
 def test_the_fields_of_the_contract_are_there(prepared, answer):
