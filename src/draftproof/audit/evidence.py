@@ -9,7 +9,7 @@ what nobody thought of (Lindon and Malek 2022, arXiv 2011.03567).
 
 Nothing here says "passed". What can be said without a refutation is a bound: with confidence
 1 - level the total variation is below a number (`total_variation_bound`), and bugs of such and
-such a size would have been seen (`smallest_detectable`).
+such a size would have been seen (`draftproof.audit.power.smallest_detectable`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from draftproof.dist import Row, check_row
 from draftproof.errors import InvalidInput
@@ -47,8 +46,8 @@ def check_level(level: float) -> float:
     return float(level)
 
 
-class _Stakes:
-    """What both processes share: several wealths, their average, and when it crossed."""
+class Stakes:
+    """What the processes share: several wealths, their average, and when it crossed."""
 
     def __init__(self, names: Sequence[str], level: float) -> None:
         self.level = check_level(level)
@@ -63,6 +62,12 @@ class _Stakes:
     def log10_e(self) -> float:
         """Largest evidence so far, as a power of ten; infinite after an impossible token."""
         return math.inf if self.impossible is not None else self.peak / math.log(10)
+
+    @property
+    def log10_now(self) -> float:
+        """Evidence as it stands, as a power of ten."""
+        together = float(special.logsumexp(self._wealth)) - math.log(len(self.names))
+        return math.inf if self.impossible is not None else together / math.log(10)
 
     @property
     def refuted(self) -> bool:
@@ -81,7 +86,99 @@ class _Stakes:
         return next(iter(self.weights()))
 
 
-class EProcess(_Stakes):
+class RowsEProcess(Stakes):
+    """Evidence gathered on several rows at once, in constant memory.
+
+    A bet's wealth is the product of its wealths on all the rows, so a bug that shows a little
+    everywhere is caught by all of it together. On a row where it bets nothing it keeps its stake.
+
+    Parameters
+    ----------
+    rows
+        The target's rows.
+    bets
+        For each row, laws to bet on by name.
+    level
+        Error level: a correct sampler is refuted with at most this probability, ever.
+
+    Examples
+    --------
+    >>> fair, sure = np.array([0.5, 0.5]), np.array([1.0, 0.0])
+    >>> process = RowsEProcess([fair, fair], [{"first": sure}, {}], level=1e-3)
+    >>> process.take(1, [0, 1])
+    >>> process.take(0, [0] * 11)
+    >>> process.refuted, process.crossed_at
+    (True, 13)
+    """
+
+    def __init__(
+        self, rows: Sequence[Row], bets: Sequence[Mapping[str, Row]], *, level: float = 1e-6
+    ) -> None:
+        names = dict.fromkeys(name for some in bets for name in some)
+        super().__init__(tuple(names), level)
+        self._rows = [
+            _RowBets(row, some, tuple(names)) for row, some in zip(rows, bets, strict=True)
+        ]
+
+    def counts(self, at: int) -> Counts:
+        """Give how often each token came out on one row."""
+        return self._rows[at].counts
+
+    def take(self, at: int, tokens: npt.ArrayLike) -> None:
+        """Take in the next tokens that came out on row `at`, in order."""
+        row = self._rows[at]
+        every = np.asarray(tokens, dtype=np.int64).ravel()
+        if every.size and (every.min() < 0 or every.max() >= row.p.size):
+            bad = int(every[(every < 0) | (every >= row.p.size)][0])
+            raise InvalidInput(f"token {bad} is outside the vocabulary of {row.p.size}.")
+        for start in range(0, every.size, CHUNK):
+            self._take(row, every[start : start + CHUNK])
+
+    def _take(self, row: _RowBets, tokens: Counts) -> None:
+        possible = tokens[row.p[tokens] > 0]
+        if possible.size:
+            paths = self._wealth[:, None] + np.cumsum(row.steps(possible), axis=1)
+            self._note_crossing(special.logsumexp(paths, axis=0) - math.log(len(self.names)))
+            self._wealth = paths[:, -1]
+        impossible = np.flatnonzero(row.p[tokens] == 0)
+        if impossible.size and self.impossible is None:
+            self.impossible = self.samples + int(impossible[0]) + 1
+            self.crossed_at = min(self.crossed_at or self.impossible, self.impossible)
+        np.add.at(row.counts, tokens, 1)
+        self.samples += tokens.size
+
+    def _note_crossing(self, together: Floats) -> None:
+        self.peak = max(self.peak, float(together.max()))
+        over = np.flatnonzero(together >= -math.log(self.level))
+        if over.size and self.crossed_at is None:
+            self.crossed_at = self.samples + int(over[0]) + 1
+
+
+class _RowBets:
+    """One row, what each bet stakes on its tokens, and what was seen."""
+
+    def __init__(self, p: Row, bets: Mapping[str, Row], names: Sequence[str]) -> None:
+        self.p: Floats = check_row(p, name="p").astype(np.float64)
+        laws = {name: check_row(law, name=f"the bet {name!r}") for name, law in bets.items()}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = [np.log(laws.get(name, self.p).astype(np.float64) / self.p) for name in names]
+        self._gains: Floats = np.array(logs).reshape(len(logs), self.p.size)
+        self.counts: Counts = np.zeros(self.p.size, dtype=np.int64)
+
+    def steps(self, tokens: Counts) -> Floats:
+        """Log gain of every bet on every token, the open bet last."""
+        return np.vstack([self._gains[:, tokens], self._dirichlet(tokens)])
+
+    def _dirichlet(self, tokens: Counts) -> Floats:
+        """Log gain of betting on the frequencies so far, smoothed by the target's own row."""
+        seen = self.counts.sum() + np.arange(tokens.size)
+        before = self.counts[tokens] + _earlier_in_chunk(tokens)
+        weight = PRIOR_STRENGTH * self.p[tokens]
+        bet = (weight + before) / (PRIOR_STRENGTH + seen)
+        return np.asarray(np.log(bet / self.p[tokens]))
+
+
+class EProcess(RowsEProcess):
     """Evidence against one repeated row, sample by sample, in constant memory.
 
     Parameters
@@ -105,53 +202,11 @@ class EProcess(_Stakes):
     """
 
     def __init__(self, p: Row, bets: Mapping[str, Row], *, level: float = 1e-6) -> None:
-        super().__init__(tuple(bets), level)
-        self.p = check_row(p, name="p").astype(np.float64)
-        laws = [check_row(law, name=f"the bet {name!r}") for name, law in bets.items()]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = [np.log(np.asarray(law, dtype=np.float64) / self.p) for law in laws]
-        self._gains: Floats = np.array(logs).reshape(len(logs), self.p.size)
-        self.counts: Counts = np.zeros(self.p.size, dtype=np.int64)
+        super().__init__([p], [bets], level=level)
 
     def update(self, tokens: npt.ArrayLike) -> None:
         """Take in the next tokens, in order."""
-        every = np.asarray(tokens, dtype=np.int64).ravel()
-        if every.size and (every.min() < 0 or every.max() >= self.p.size):
-            bad = int(every[(every < 0) | (every >= self.p.size)][0])
-            raise InvalidInput(f"token {bad} is outside the vocabulary of {self.p.size}.")
-        for start in range(0, every.size, CHUNK):
-            self._take(every[start : start + CHUNK])
-
-    def _take(self, tokens: Counts) -> None:
-        impossible = np.flatnonzero(self.p[tokens] == 0)
-        if impossible.size and self.impossible is None:
-            self.impossible = self.samples + int(impossible[0]) + 1
-            self.crossed_at = min(self.crossed_at or self.impossible, self.impossible)
-        possible = tokens[self.p[tokens] > 0]
-        steps = np.vstack([self._gains[:, possible], self._dirichlet(possible)])
-        paths = self._wealth[:, None] + np.cumsum(steps, axis=1)
-        together = special.logsumexp(paths, axis=0) - math.log(len(self.names))
-        self._note_crossing(together)
-        if possible.size:
-            self._wealth = paths[:, -1]
-        np.add.at(self.counts, possible, 1)
-        self.samples += tokens.size
-
-    def _dirichlet(self, tokens: Counts) -> Floats:
-        """Log gain of betting on the frequencies so far, smoothed by the target's own row."""
-        seen = self.counts.sum() + np.arange(tokens.size)
-        before = self.counts[tokens] + _earlier_in_chunk(tokens)
-        weight = PRIOR_STRENGTH * self.p[tokens]
-        bet = (weight + before) / (PRIOR_STRENGTH + seen)
-        return np.asarray(np.log(bet / self.p[tokens]))
-
-    def _note_crossing(self, together: Floats) -> None:
-        if not together.size:
-            return
-        self.peak = max(self.peak, float(together.max()))
-        over = np.flatnonzero(together >= -math.log(self.level))
-        if over.size and self.crossed_at is None:
-            self.crossed_at = self.samples + int(over[0]) + 1
+        self.take(0, tokens)
 
 
 def _earlier_in_chunk(tokens: Counts) -> Counts:
@@ -166,7 +221,7 @@ def _earlier_in_chunk(tokens: Counts) -> Counts:
     return earlier
 
 
-class StreamEProcess(_Stakes):
+class StreamEProcess(Stakes):
     """Evidence when every token has its own row, as along a text or over many prompts.
 
     The open bet works on the position of the token within its own row: ``u = F(x-) + v p(x)``
@@ -286,165 +341,3 @@ def _highest_chance(hits: int, samples: int, level: float) -> float:
     if surplus(1 - 1e-15) < 0:
         return 1.0
     return float(optimize.brentq(surplus, low, 1 - 1e-15, xtol=1e-12))
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """How fast a bet on r grows when r is true: mean and variance of log(r/p) per sample."""
-
-    mean: float
-    variance: float
-
-    def samples(self, threshold: float, power: float) -> float:
-        """Samples until the wealth exceeds ``exp(threshold)`` with about this probability."""
-        if self.mean <= 0:
-            return math.inf
-        if math.isinf(self.mean):
-            return 1.0
-        z = float(stats.norm.ppf(power)) * math.sqrt(self.variance)
-        root = (z + math.sqrt(z * z + 4 * self.mean * threshold)) / (2 * self.mean)
-        return math.ceil(root * root)
-
-
-def growth(r: Row, p: Row) -> Growth:
-    """Give the growth of a bet on r against p; infinite where r emits what p cannot.
-
-    The mean is the Kullback-Leibler divergence of r from p, in nats per sample.
-
-    Examples
-    --------
-    >>> round(growth(np.array([0.375, 0.375, 0.25]), np.array([0.5, 0.3, 0.2])).mean, 4)
-    0.0316
-    """
-    true, null = np.asarray(r, dtype=np.float64), np.asarray(p, dtype=np.float64)
-    if (null[true > 0] == 0).any():
-        return Growth(math.inf, 0.0)
-    ratio = special.rel_entr(true, null)
-    mean = float(ratio.sum())
-    at = true > 0
-    logs = np.log(true[at] / null[at])
-    return Growth(max(mean, 0.0), float((true[at] * (logs - mean) ** 2).sum()))
-
-
-@dataclass(frozen=True, slots=True)
-class SampleSize:
-    """What one suspect costs to detect: samples on average, and for 99 in 100 runs."""
-
-    suspect: str
-    mean: float
-    most: float
-
-
-def sample_sizes(p: Row, bets: Mapping[str, Row], level: float) -> list[SampleSize]:
-    """Announce, before sampling, how many samples each bug needs to be refuted at `level`.
-
-    Wald's approximation for the mean and a normal one for the 99th percentile, with the price
-    of spreading the stake over all the bets.
-
-    Examples
-    --------
-    >>> sizes = sample_sizes(np.array([0.5, 0.3, 0.2]),
-    ...                      {"resample from p": np.array([0.375, 0.375, 0.25])}, 1e-6)
-    >>> round(sizes[0].mean)
-    459
-    """
-    threshold = math.log((len(bets) + 1) / check_level(level))
-    sizes = []
-    for name, law in bets.items():
-        speed = growth(law, p)
-        mean = threshold / speed.mean if speed.mean > 0 else math.inf
-        sizes.append(SampleSize(name, max(mean, 1.0), speed.samples(threshold, 0.99)))
-    return sizes
-
-
-def smallest_detectable(
-    p: Row, bets: Mapping[str, Row], samples: int, level: float, *, power: float = 0.9
-) -> dict[str, float | None]:
-    """For each suspect, the smallest total variation that would have been seen by now.
-
-    The bug is thought of as occurring in a share s of the samples, ``(1 - s) p + s r``; the
-    answer is the total variation at the smallest s whose open bet reaches 1 / level within
-    `samples` with probability `power`, and None where not even the whole bug would.
-
-    Examples
-    --------
-    >>> found = smallest_detectable(np.array([0.5, 0.5]), {"coin": np.array([0.9, 0.1])},
-    ...                             2000, 1e-6)
-    >>> 0.05 < found["coin"] < 0.1
-    True
-    """
-    null = np.asarray(p, dtype=np.float64)
-    positive = int((null > 0).sum())
-    price = math.log((len(bets) + 1) / check_level(level))
-    price += 0.5 * min(positive - 1, 32) * math.log1p(samples / PRIOR_STRENGTH)
-    return {name: _detectable(null, law, samples, price, power) for name, law in bets.items()}
-
-
-def _detectable(null: Floats, law: Row, samples: int, price: float, power: float) -> float | None:
-    bug = np.asarray(law, dtype=np.float64)
-    distance = float(np.abs(bug - null).sum() / 2)
-
-    def needed(share: float) -> float:
-        return growth((1 - share) * null + share * bug, null).samples(price, power)
-
-    if distance == 0 or needed(1.0) > samples:
-        return None
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if needed(middle) <= samples else (middle, high)
-    return high * distance
-
-
-@dataclass(frozen=True, slots=True)
-class FixedTest:
-    """A test whose sample size was fixed beforehand: its statistic, p-value and cells."""
-
-    name: str
-    statistic: float
-    p_value: float
-    cells: int
-
-
-def g_test(counts: npt.ArrayLike, p: Row, *, least: float = 5.0) -> FixedTest:
-    """Likelihood-ratio test of counts against p; cells expecting fewer than `least` are pooled.
-
-    Pooling depends on p and the number of samples only. A token of probability 0 that was seen
-    refutes with certainty. The p-value is the chi-square approximation.
-
-    Examples
-    --------
-    >>> round(g_test([375, 375, 250], np.array([0.5, 0.3, 0.2])).statistic, 1)
-    63.2
-    """
-    seen, null = np.asarray(counts, dtype=np.float64), np.asarray(p, dtype=np.float64)
-    if seen[null == 0].any():
-        return FixedTest("G", math.inf, 0.0, int((null > 0).sum()))
-    expected = seen.sum() * null
-    small = expected < least
-    pools = [(seen[~small], expected[~small])]
-    if small.any():
-        pools.append((seen[small].sum(keepdims=True), expected[small].sum(keepdims=True)))
-    observed = np.concatenate([pool[0] for pool in pools])
-    wanted = np.concatenate([pool[1] for pool in pools])
-    observed, wanted = observed[wanted > 0], wanted[wanted > 0]
-    if observed.size < 2:
-        return FixedTest("G", 0.0, 1.0, int(observed.size))
-    result: Any = stats.power_divergence(observed, wanted, lambda_="log-likelihood")
-    return FixedTest("G", float(result.statistic), float(result.pvalue), int(observed.size))
-
-
-def exact_test(counts: npt.ArrayLike, p: Row, event: npt.ArrayLike) -> FixedTest:
-    """Exact binomial test of one event, a set of tokens chosen before looking.
-
-    Examples
-    --------
-    >>> exact_test([60, 40], np.array([0.5, 0.5]), [0]).p_value < 0.06
-    True
-    """
-    inside = np.zeros(len(p), dtype=bool)
-    inside[np.asarray(event, dtype=np.int64)] = True
-    seen = np.asarray(counts, dtype=np.int64)
-    chance = min(float(np.asarray(p, dtype=np.float64)[inside].sum()), 1.0)
-    result = stats.binomtest(int(seen[inside].sum()), int(seen.sum()), chance)
-    return FixedTest("exact binomial", float(result.statistic), float(result.pvalue), 2)
