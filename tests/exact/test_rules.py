@@ -309,6 +309,20 @@ def test_coins_at_the_edges(rule):
     assert judge(rule, ALMOST_ONE, q, q, 0).accepted == 1
 
 
+def test_a_prefix_whose_test_is_zero_over_zero_passes_block():
+    """With p = q the whole draft passes for sure; luck that denies it goes no further down."""
+
+    class Denying(Scripted):
+        def accepts(self, p, q=1):
+            return False
+
+    row = np.array([0.5, 0.5])
+    draft = Draft.chain([0, 1], [row, row])
+    verdict = find_rule("block").verify(Denying(0.0), draft, [row] * 3)
+    assert verdict.accepted == 1
+    assert [trial.kept for trial in verdict.trials] == [False, True]
+
+
 def test_coins_at_the_edges_of_rules_with_other_numbers():
     point_mass = find_rule("point-mass")
     for rule in (point_mass, threshold(1, 1)):
