@@ -1,0 +1,175 @@
+"""Everyone can use it: keyboard alone, screen readers, narrow screens, any colour scheme."""
+
+from pathlib import Path
+
+import pytest
+
+from browser.lab import predict, settled, words
+from draftproof.lesson.shelf import find
+
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+CODE = find(3).step("code")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+FOCUS = """() => {
+    const here = document.activeElement;
+    if (!here || here === document.body) return null;
+    const box = here.getBoundingClientRect(), style = getComputedStyle(here);
+    const ring = (one) => one && (
+        (getComputedStyle(one).outlineStyle !== 'none'
+            && parseFloat(getComputedStyle(one).outlineWidth) > 0)
+        || getComputedStyle(one).boxShadow !== 'none');
+    const middle = [box.left + Math.min(box.width, 40) / 2, box.top + Math.min(box.height, 24) / 2];
+    const top = document.elementFromPoint(...middle);
+    const label = here.closest('label') ?? here.labels?.[0];
+    return {
+        name: here.getAttribute('aria-label') ?? here.innerText ?? here.value ?? '',
+        tag: here.tagName, type: here.type ?? '', id: here.id, value: here.value ?? '',
+        step: here.closest('section.step')?.id ?? '',
+        ring: ring(here) || ring(label) || ring(here.closest('.cm-editor')),
+        covered: !!top && !here.contains(top) && !top.contains(here)
+            && !!top.closest('header.top'),
+        inside: box.bottom > 0 && box.top < innerHeight,
+    };
+}"""
+
+
+class Keyboard:
+    """Tab, Enter, Space and letters; every stop must be visible and not covered."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def tab_to(self, wanted, limit=150):
+        for _ in range(limit):
+            self.page.keyboard.press("Tab")
+            stop = self.page.evaluate(FOCUS)
+            if stop is None:
+                continue
+            assert stop["ring"], f"no visible focus on {stop}"
+            assert stop["inside"], f"focus out of sight on {stop}"
+            assert not stop["covered"], f"focus under the header on {stop}"
+            if wanted(stop):
+                return stop
+        raise AssertionError("Tab never got there")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def type(self, text):
+        self.page.keyboard.insert_text(text)
+
+
+def named(text, step=None):
+    return lambda stop: text in words(stop["name"]) and step in (None, stop["step"])
+
+
+def test_the_whole_lesson_with_the_keyboard_alone(visit, lab):
+    page = settled(visit(lab.address, python=True))
+    keys = Keyboard(page)
+    keys.tab_to(named("Skip to the lesson"), 3)
+    keys.press("Enter")
+    keys.tab_to(lambda stop: stop["step"] == "predict" and stop["type"] == "radio")
+    keys.press("Space")
+    keys.tab_to(named("Keep my prediction"))
+    keys.press("Enter")
+    keys.tab_to(lambda stop: stop["step"] == "table" and stop["type"] == "range")
+    keys.press("ArrowRight", "ArrowLeft")
+    for typed in ("1 0 0", "1/2", "3/8"):
+        keys.tab_to(lambda stop: stop["step"] == "numbers" and stop["type"] == "text")
+        keys.type(typed)
+        keys.press("Enter")
+    assert page.locator("#numbers .verdict.right").count() == 3
+    keys.tab_to(named("Your program", "code"))
+    keys.press("Control+a")
+    keys.type(CODE.reference)
+    keys.press("Control+Enter")
+    page.locator("#code h3", has_text="24 of 24 tests passed").wait_for(timeout=60_000)
+    keys.press("Escape")
+    keys.tab_to(named("Draw", "measure"))
+    keys.press("Enter")
+    page.locator("#measure .verdicts").wait_for()
+    keys.tab_to(lambda stop: stop["step"] == "check" and stop["type"] == "radio")
+    keys.press("Space")
+    keys.tab_to(named("Check my answer"))
+    keys.press("Enter")
+    page.locator("#check .verdict.right").wait_for()
+    keys.tab_to(named("Run this program"))
+    keys.press("Enter")
+    page.get_by_text("Every assertion holds.").first.wait_for(timeout=60_000)
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make web)")
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"forced_colors": "active"},
+        {"color_scheme": "light", "viewport": {"width": 320, "height": 700}},
+    ],
+    ids=["light", "dark", "forced colours", "narrow"],
+)
+def test_axe_finds_nothing(visit, lab, look):
+    page = predict(settled(visit(lab.address, **look)))
+    box = page.locator("#numbers input[type=text]").first
+    box.fill("1/4 0 0")
+    box.press("Enter")
+    page.get_by_role("button", name="Draw", exact=True).click()
+    page.locator("#measure .verdicts").wait_for()
+    page.locator("#code .cm-content").wait_for()
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "(tags) => axe.run(document, {runOnly: {type: 'tag', values: tags}})", RULES
+    )
+    faults = [
+        (fault["id"], node["target"], node["failureSummary"])
+        for fault in found["violations"]
+        for node in fault["nodes"]
+    ]
+    assert faults == []
+
+
+@pytest.mark.parametrize("width", [320, 360, 768])
+def test_no_page_wide_sideways_scrolling(visit, lab, width):
+    page = predict(settled(visit(lab.address, viewport={"width": width, "height": 700})))
+    page.get_by_role("button", name="Draw", exact=True).click()
+    page.locator("#measure .verdicts").wait_for()
+    page.locator("#code .cm-content").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_targets_are_large_enough(opened):
+    small = opened.evaluate(
+        """() => [...document.querySelectorAll('button, summary, select, input[type=text]')]
+            .filter((one) => one.offsetParent)
+            .map((one) => [one.innerText || one.ariaLabel, one.getBoundingClientRect()])
+            .filter(([, box]) => box.width < 24 || box.height < 24)
+            .map(([name]) => name)"""
+    )
+    assert small == []
+
+
+def test_dark_and_light_follow_the_system_and_the_button_overrides(visit, lab):
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    dark = settled(visit(lab.address, color_scheme="dark"))
+    light = settled(visit(lab.address, color_scheme="light"))
+    assert dark.evaluate(paper) != light.evaluate(paper)
+    light.get_by_role("button", name="Colours").click()
+    assert light.evaluate(paper) == dark.evaluate(paper)
+    light.reload()
+    assert settled(light).evaluate(paper) == dark.evaluate(paper)
+
+
+def test_nothing_moves_for_those_who_ask_for_less_motion(visit, lab):
+    page = predict(settled(visit(lab.address, reduced_motion="reduce")))
+    moving = page.evaluate(
+        """() => [...document.querySelectorAll('*')].filter((one) => {
+            const style = getComputedStyle(one);
+            const long = (text) => text.split(',').some((one) => parseFloat(one) > 0.01);
+            return (style.animationName !== 'none' && long(style.animationDuration))
+                || (long(style.transitionDuration) && style.transitionProperty !== 'none');
+        }).map((one) => one.className)"""
+    )
+    assert moving == []

@@ -1,0 +1,83 @@
+"""The real model in the page: recorded, live, and when it is not there."""
+
+import json
+
+import pytest
+
+from browser.lab import Lab, predict, settled, wait_until, words
+from draftproof.lesson.live import default_model
+from draftproof.lesson.measure import measure
+from draftproof.trace import replay
+
+HERE = default_model().status()["available"]
+
+
+def test_without_the_model_the_page_says_how_to_get_it(opened):
+    for step, summary in (("model", "Run live"), ("measure", "On the real model")):
+        opened.locator(f"#{step} summary", has_text=summary).click()
+        opened.locator(f"#{step} .live .note").wait_for()
+        said = opened.locator(f"#{step} .live").inner_text()
+        assert "draftproof setup" in said or "pip install" in said
+
+
+def test_the_recorded_decoding_replays_to_its_own_verdicts(opened):
+    page = json.loads(opened.locator("#page-data").text_content())
+    records = next(step for step in page["steps"] if step["id"] == "model")["records"]
+    assert records, "no recorded decoding ships with the lesson"
+    assert replay(records) == []
+    verdicts = {token["verdict"] for one in records for token in one.get("draft", ()) if token}
+    assert {"kept", "rejected"} <= verdicts
+
+
+def test_the_strip_steps_forward_and_back_and_names_each_verdict(opened):
+    strip = opened.locator("#model .strip")
+    said = set()
+    for _ in range(40):
+        said.add(words(strip.locator(".detail > p").inner_text()))
+        if strip.get_by_role("button", name="Next").is_disabled():
+            break
+        strip.get_by_role("button", name="Next").click()
+    told = " ".join(said)
+    for part in ("is kept", "is rejected", "residual gives", "as a bonus"):
+        assert part in told
+    strip.get_by_role("button", name="Back").click()
+
+
+def test_measuring_with_a_seed_gives_the_counts_of_the_library(opened):
+    step = opened.locator("#measure")
+    step.get_by_label("Draws").select_option("10000")
+    step.get_by_label("Seed").fill("7")
+    step.get_by_role("button", name="Draw", exact=True).click()
+    step.locator(".verdicts").wait_for()
+    said = words(step.locator(".verdicts").inner_text())
+    assert "✓ The correction agrees with p so far" in said
+    assert "✗ The shortcut is visibly wrong" in said
+    step.locator("figure summary").first.click()
+    found = measure(["1/2", "3/10", "1/5"], ["1/4", "1/2", "1/4"], 10_000, 7)["methods"]
+    cells = [words(cell) for cell in step.locator("figure tbody td").all_inner_texts()]
+    for token in range(3):
+        for place, method in ((1, "exact"), (2, "naive")):
+            assert cells[3 * token + place].startswith(f"{found[method]['observed'][token]:.4f}")
+    assert "draws until the shortcut" in words(step.inner_text())
+
+
+@pytest.mark.model
+@pytest.mark.skipif(not HERE, reason="the default model is not prepared (draftproof setup)")
+def test_a_prompt_is_decoded_live_and_measured(visit, tmp_path):
+    lab = Lab(tmp_path / "data", model=True)
+    try:
+        page = predict(settled(visit(lab.address)))
+        page.locator("#model summary", has_text="Run live").click()
+        live = page.locator("#model .live")
+        live.get_by_label("Prompt").fill("The three colours of the French flag are")
+        live.get_by_role("button", name="Run", exact=True).click()
+        live.get_by_role("button", name="Run", exact=True).wait_for(timeout=120_000)
+        wait_until(lambda: "The three colours" in page.locator("#model .decoded").inner_text())
+        assert page.locator("#model .strip .fine").last.inner_text().endswith(tuple("0123456789"))
+        page.locator("#measure summary", has_text="On the real model").click()
+        page.locator("#measure .live").get_by_role("button", name="Draw").click()
+        page.locator("#measure .live .verdicts").wait_for(timeout=60_000)
+        said = words(page.locator("#measure .live .verdicts").inner_text())
+        assert "✓ The correction agrees with p so far" in said
+    finally:
+        lab.stop()

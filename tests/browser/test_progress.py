@@ -1,0 +1,138 @@
+"""A learner's work in the page: it outlives reloads, restarts, two tabs, a reset and an import."""
+
+import json
+
+import pytest
+
+from browser.lab import Lab, predict, settled, wait_until, words
+from draftproof.lesson.shelf import find
+
+CODE = find(3).step("code")
+
+
+def answer(page, typed="3/8"):
+    box = page.locator("#numbers ol.answers > li").nth(2).locator("input[type=text]")
+    box.fill(typed)
+    box.press("Enter")
+
+
+def saved(lab):
+    file = lab.folder / "progress.json"
+    data = json.loads(file.read_text(encoding="utf-8"))["data"]
+    return data.get("lessons", {}).get("rejection-correction", {}).get("steps", {})
+
+
+def write(page, program):
+    page.get_by_label("Plain text box").check()
+    page.locator("textarea.plain-code").fill(program)
+
+
+def shown(page):
+    """What a learner finds again: the prediction, the third answer, the program."""
+    page.locator("#numbers .answers").wait_for()
+    return (
+        "Your prediction is kept: Yes" in words(page.locator("#predict").inner_text()),
+        page.locator("#numbers ol.answers > li").nth(2).locator("input").input_value(),
+        page.locator("#code").get_by_role("textbox").inner_text().strip().splitlines()[:1],
+    )
+
+
+def test_work_survives_a_reload_and_a_restart_on_another_port(visit, tmp_path):
+    first = Lab(tmp_path / "data")
+    try:
+        page = predict(settled(visit(first.address)))
+        answer(page)
+        write(page, "mine = 1\n")
+        wait_until(lambda: saved(first).get("code", {}).get("draft") == "mine = 1\n")
+        page.reload()
+        page.locator("#numbers .answers").wait_for()
+        assert page.locator("textarea.plain-code").input_value() == "mine = 1\n"
+    finally:
+        first.stop()
+    second = Lab(tmp_path / "data")
+    try:
+        assert second.home != first.home
+        again = visit(second.address)
+        again.locator("#code .cm-content").wait_for()
+        assert shown(again) == (True, "3/8", ["mine = 1"])
+    finally:
+        second.stop()
+
+
+def test_two_tabs_do_not_lose_each_others_work(opened, visit, lab, watch):
+    watch.expect("409")
+    other = visit(lab.address, context=opened.context)
+    other.locator("#numbers .answers").wait_for()
+    answer(opened)
+    check = other.locator("#check")
+    check.get_by_label("Yes", exact=True).check()
+    check.get_by_role("button", name="Check my answer").click()
+    wait_until(lambda: {"numbers", "check"} <= set(saved(lab)))
+    assert saved(lab)["numbers"]["shortcut"]["status"] == "right"
+    assert saved(lab)["check"]["answer"] == "yes"
+
+
+def test_export_then_import_brings_everything_back(opened, lab, tmp_path):
+    answer(opened)
+    opened.locator("summary", has_text="My work").click()
+    with opened.expect_download() as download:
+        opened.get_by_role("button", name="Export to import again").click()
+    file = tmp_path / "exported.json"
+    download.value.save_as(file)
+    with opened.expect_download() as report:
+        opened.get_by_role("button", name="Export a report").click()
+    assert "Answered: **Yes**" in report.value.path().read_text(encoding="utf-8")
+    lab.forget()
+    opened.reload()
+    settled(opened)
+    opened.locator("summary", has_text="My work").click()
+    opened.locator("input[type=file]").set_input_files(file)
+    opened.locator("#numbers .answers").wait_for()
+    box = opened.locator("#numbers ol.answers > li").nth(2).locator("input")
+    wait_until(lambda: box.input_value() == "3/8")
+
+
+def test_another_file_is_refused_and_nothing_is_lost(opened, tmp_path, watch):
+    watch.expect("400")
+    file = tmp_path / "other.json"
+    file.write_text('{"something": "else"}')
+    opened.locator("summary", has_text="My work").click()
+    opened.locator("input[type=file]").set_input_files(file)
+    opened.locator(".import .problem").wait_for()
+    assert "not exported progress" in opened.locator(".import .problem").inner_text()
+    assert "Your prediction is kept: Yes" in words(opened.locator("#predict").inner_text())
+
+
+def test_a_reset_asks_first_and_can_be_undone(opened, lab):
+    answer(opened)
+    opened.locator("summary", has_text="My work").click()
+    opened.get_by_role("button", name="Reset this lesson").click()
+    opened.get_by_role("button", name="Yes, forget my work here").click()
+    wait_until(lambda: saved(lab) == {})
+    opened.get_by_role("button", name="Undo reset").click()
+    wait_until(lambda: saved(lab).get("numbers", {}).get("shortcut", {}).get("status") == "right")
+
+
+def test_a_damaged_file_is_mentioned_and_kept(visit, lab):
+    (lab.folder / "progress.json").write_text("{", encoding="utf-8")
+    page = settled(visit(lab.address))
+    assert "could not be read" in page.locator(".trouble").inner_text()
+    assert (lab.folder / "progress.damaged-1.json").read_text(encoding="utf-8") == "{"
+
+
+@pytest.mark.parametrize("hash_", ["", "0" * 64])
+def test_a_program_from_an_older_lesson_is_kept_and_said_to_be_older(visit, lab, hash_):
+    steps = {
+        "predict": {"choice": "yes", "at": "2026-01-01"},
+        "code": {"draft": "mine = 2\n", "starter": hash_, "at": "2026-01-01"},
+    }
+    lessons = {"rejection-correction": {"contentHash": hash_, "steps": steps}}
+    state = {"rev": 7, "data": {"v": 1, "lessons": lessons}}
+    (lab.folder / "progress.json").write_text(json.dumps(state), encoding="utf-8")
+    page = visit(lab.address)
+    page.locator("#code .cm-content").wait_for()
+    code = words(page.locator("#code").inner_text())
+    assert "mine = 2" in code
+    assert "Start over" in code
+    if hash_:
+        assert "changed" in code
