@@ -35,6 +35,24 @@ from draftproof.laws import (
     total_variation,
 )
 
+__all__ = [
+    "Instance",
+    "Law",
+    "Leaf",
+    "LoopProof",
+    "Proof",
+    "largest_difference",
+    "loop_law",
+    "plain_law",
+    "prove",
+    "prove_instance",
+    "prove_loop",
+    "round_law",
+    "round_leaves",
+    "total_variation",
+    "varied",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:

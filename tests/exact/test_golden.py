@@ -10,9 +10,9 @@ from draftproof.battery import constant_world, instance
 from draftproof.chance import shared_race
 from draftproof.proof import prove_instance
 from draftproof.rules import find_rule
-from draftproof.rules.branching import k_seq_factor
 from draftproof.rules.lossy import lenience
 from draftproof.rules.optimum import most_accepted, optimal_acceptance
+from draftproof.rules.selection import k_seq_factor
 
 G1 = fractions("1/2", "3/10", "1/5"), fractions("1/5", "3/10", "1/2")
 G2 = fractions("1/2", "3/10", "1/5"), fractions("1/4", "9/20", "3/10")

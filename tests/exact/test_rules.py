@@ -20,8 +20,9 @@ from draftproof.proof import Instance, prove_instance
 from draftproof.proposers import DraftModel, PromptLookup
 from draftproof.proposers.branching import GumbelDraft, Siblings, TreeModel
 from draftproof.rules import RULES, find_rule
-from draftproof.rules.branching import k_seq_factor, largest_of
 from draftproof.rules.lossy import lenience, threshold, top_k_relaxed, typical
+from draftproof.rules.ordering import largest_of
+from draftproof.rules.selection import k_seq_factor
 from worlds import ALMOST_ONE, random_row, random_table
 
 EXACT = [rule for rule in RULES.values() if rule.guarantee is Guarantee.EXACT]

@@ -11,9 +11,10 @@ from draftproof.contracts import ROOT, Draft, Source, Trial
 from draftproof.dist import excess, normalised
 from draftproof.proposers.branching import GumbelDraft, Siblings
 from draftproof.rules import find_rule, transport
-from draftproof.rules.branching import Choice, by_ratio, ranks, walk
+from draftproof.rules.branching import Choice, walk
 from draftproof.rules.chain import _running_ratios, verify_block
 from draftproof.rules.judging import bonus, correction, share, verdict
+from draftproof.rules.ordering import by_ratio, ranks
 
 
 def _suspect(of, name, verify, **changes):

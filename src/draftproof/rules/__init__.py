@@ -5,9 +5,10 @@ from __future__ import annotations
 from draftproof.contracts import Rule
 from draftproof.errors import InvalidInput
 from draftproof.rules.blocks import BLOCK_RULES
-from draftproof.rules.branching import SIBLING_RULES, TREE_RULES
+from draftproof.rules.branching import TREE_RULES
 from draftproof.rules.chain import CHAIN_RULES
 from draftproof.rules.lossy import LOSSY_RULES
+from draftproof.rules.selection import SIBLING_RULES
 
 RULES: dict[str, Rule] = {
     rule.name: rule

@@ -10,9 +10,10 @@ from draftproof.chance import Chance
 from draftproof.contracts import ROOT, Draft, Guarantee, Rule, Source, Trial, Verdict
 from draftproof.dist import Row, excess
 from draftproof.errors import UnsupportedDraft
-from draftproof.rules.branching import Fork, between_powers, by_ratio, largest_of, ranks
+from draftproof.rules.branching import Fork
 from draftproof.rules.chain import verify_block
 from draftproof.rules.judging import guarded, share, verdict
+from draftproof.rules.ordering import between_powers, by_ratio, largest_of, ranks
 
 
 @guarded

@@ -23,8 +23,8 @@ import numpy as np
 from draftproof.contracts import Draft, Predictor, Text
 from draftproof.dist import Row, RowLike, check_pair, likeliest, overlap
 from draftproof.errors import InvalidInput
-from draftproof.rules.branching import ratios
 from draftproof.rules.judging import share
+from draftproof.rules.ordering import ratios
 
 MAX_ORDERS = 20_000
 """Most orders of drafting that are gone through for exact fractions without replacement."""
