@@ -14,11 +14,15 @@ import sys
 import time
 
 PROGRAM = [sys.executable, "-c", "from draftproof.cli import main; main()"]
-PROMPT = "Explain in a few sentences why the sky is blue."
+PROMPT = "What are the benefits of reading books?"
+PARAGRAPH = (
+    "Anna walked to the market in the morning. Anna bought apples, pears and a small loaf of "
+    "bread. On the way home Anna met an old friend, and they talked about the weather until the "
+    "bells rang."
+)
 COPY = (
-    "Repeat this paragraph with the name Anna changed to Clara, and nothing else: Anna walked to "
-    "the market in the morning. Anna bought apples, pears and a small loaf of bread. On the way "
-    "home Anna met an old friend, and they talked about the weather until the bells rang."
+    f"{PARAGRAPH}\n\nThe same paragraph with the name Clara instead of Anna:\n\n"
+    "Clara walked to the market"
 )
 LONG_WORDS = 3900
 REPEATS = 5
@@ -105,9 +109,11 @@ def main() -> None:
     )
     for draft in ("ngram", "prompt-lookup"):
         for temperature in ("0", "0.8"):
-            flags = ("--draft", draft, "--temperature", temperature)
-            print_speed(f"chat {draft} T={temperature}", PROMPT, *flags)
-            print_speed(f"copy {draft} T={temperature}", COPY, *flags)
+            chat = ("--draft", draft, "--temperature", temperature)
+            print_speed(f"chat {draft} T={temperature}", PROMPT, *chat)
+    for draft in ("ngram", "prompt-lookup", "suffix"):
+        copy = ("--raw", "--draft", draft, "-k", "8", "--temperature", "0", "--max-tokens", "48")
+        print_speed(f"copy {draft} T=0 k=8", COPY, *copy)
     print_speed("chat ngram T=0.8 top-p 0.9", PROMPT, "--top-p", "0.9")
 
 

@@ -45,7 +45,6 @@ def main() -> None:
         pass
     parts = [(harmless(piece.text), STYLES[piece.source]) for piece in script.pieces]
     paper.print(Text.assemble(*parts))
-    paper.print()
     conclude(session, script, compare(session, text), whole=True, console=paper)
     PICTURE.write_text(paper.export_svg(title="draftproof run"), encoding="utf-8")
     print(f"{PICTURE.name}: {PICTURE.stat().st_size / 1000:.0f} kB")

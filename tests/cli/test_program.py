@@ -83,7 +83,7 @@ def screen(monkeypatch, **environment):
 def test_a_colour_terminal_shows_sources_as_styles(monkeypatch):
     shown, text = screen(monkeypatch, TERM="xterm-256color")
     assert text.startswith("\x1b[4;32ma\u241b[31mb\x1b[0m")
-    assert "\x1b[1;31md" in text
+    assert "\x1b[1;33md" in text
     assert "kept draft" in shown.legend().plain
 
 

@@ -17,7 +17,7 @@ from draftproof.session import Comparison, Piece, Session, Transcript
 
 STYLES = {
     Source.DRAFT: "green underline",
-    Source.RESIDUAL: "bold red",
+    Source.RESIDUAL: "bold yellow",
     Source.BONUS: "bold cyan",
     Source.TARGET: "",
 }
