@@ -406,6 +406,7 @@ def _compared(found: Comparison) -> dict[str, Any]:
         },
         "speedup": found.speedup,
         "speedup_pairs": list(found.ratios),
+        "speedup_verdict": found.verdict,
         "must_be_equal": found.must_agree,
         "equal": parting is None,
         "numeric_gap": {

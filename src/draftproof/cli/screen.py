@@ -34,6 +34,13 @@ MEANINGS = {
     Source.TARGET: "target alone",
 }
 
+VERDICTS = {
+    "faster": "faster in every pair of runs",
+    "slower": "speculation is SLOWER in every pair of runs",
+    "cannot tell": "but the pairs of runs disagree, so this machine cannot tell now",
+    None: "nothing to compare",
+}
+
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a model may write but a terminal must not obey; newline and tab stay."""
 
@@ -249,11 +256,10 @@ def _against(found: Comparison) -> str:
     if found.speedup is None:
         return "nothing was decoded, so there is nothing to compare"
     ratios = " ".join(f"{ratio:.2f}" for ratio in found.ratios)
-    slower = "" if found.speedup > 1 else ": speculation is SLOWER here"
     return (
         f"{found.speculative.tokens_per_second:.1f} tokens/s speculative, "
-        f"{found.plain.tokens_per_second:.1f} plain: {found.speedup:.2f}x{slower} "
-        f"(medians; alternating pairs {ratios})"
+        f"{found.plain.tokens_per_second:.1f} plain: {found.speedup:.2f}x, "
+        f"{VERDICTS[found.verdict]} (medians; alternating pairs {ratios})"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -16,8 +17,11 @@ from draftproof.warp import Warp
 GAP_POSITIONS = 64
 """Most positions at which the numeric gap is measured."""
 
-PAIRS = 3
-"""Timed runs of either kind; an odd number, so that a median is one of them."""
+PAIRS, MOST_PAIRS = 3, 7
+"""Fewest and most timed runs of either kind; odd, so that a median is one of them."""
+
+PATIENCE = 6.0
+"""Seconds of timing after which no more than ``PAIRS`` are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,15 @@ class Comparison:
         return fast / slow if fast and slow else None
 
     @property
+    def verdict(self) -> str | None:
+        """``"faster"`` or ``"slower"`` when every pair of runs says so, else ``"cannot tell"``."""
+        if not self.ratios:
+            return None
+        if min(self.ratios) > 1:
+            return "faster"
+        return "slower" if max(self.ratios) < 1 else "cannot tell"
+
+    @property
     def holds(self) -> bool:
         """False when two texts that must be equal are not."""
         return not self.must_agree or self.parting is None
@@ -80,10 +93,10 @@ def compare(
     session: Session,
     text: Text,
     *,
-    pairs: int = PAIRS,
     tick: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Comparison:
-    """Decode the prompt `text` plainly and speculatively in turn, `pairs` times each.
+    """Decode the prompt `text` plainly and speculatively in turn, three to seven times each.
 
     The order alternates (plain first, then speculative first, ...), so that a machine that
     slows down or speeds up meanwhile favours neither; medians ignore the odd disturbed run.
@@ -94,16 +107,18 @@ def compare(
         What to run.
     text
         The prompt, from `Session.encode`.
-    pairs
-        Runs of either kind.
     tick
         Told what comes next, for a progress line.
+    clock
+        Seconds, to decide how many pairs there is time for.
     """
     plain: list[Transcript] = []
     speculative: list[Transcript] = []
-    for turn in range(pairs):
-        for kind in (True, False) if turn % 2 == 0 else (False, True):
-            tick(f"timing {'plain' if kind else 'speculative'} decoding, {turn + 1} of {pairs}")
+    began = clock()
+    while _one_more(len(plain), clock() - began):
+        for kind in (True, False) if len(plain) % 2 == 0 else (False, True):
+            name = "plain" if kind else "speculative"
+            tick(f"timing {name} decoding, run {len(plain if kind else speculative) + 1}")
             (plain if kind else speculative).append(_run(session, text, plain=kind))
     tick("measuring how exactly this engine repeats its rows")
     one, other = _middle(speculative), _middle(plain)
@@ -115,6 +130,11 @@ def compare(
         parting=_parting(session.target.backend, text, other, one),
         gap=measure_gap(session.target.backend, text, tuple(one.tokens), max(session.options.k, 1)),
     )
+
+
+def _one_more(pairs: int, seconds: float) -> bool:
+    """Say whether another pair is timed: at least three, an odd number, seven if they are short."""
+    return pairs < PAIRS or pairs % 2 == 0 or (pairs < MOST_PAIRS and seconds < PATIENCE)
 
 
 def _run(session: Session, text: Text, *, plain: bool) -> Transcript:
