@@ -184,6 +184,22 @@ def test_traversal_keeps_more_than_a_walk_down_the_tree():
     assert more >= 5
 
 
+def test_with_replacement_neither_the_walk_nor_traversal_keeps_more_everywhere():
+    """The walk lets repeated children compete together, traversal tries whole branches."""
+    better = set()
+    for seed in range(40):
+        world = random_world(seed, 2)
+        tree = TreeModel(world.draft, (2, 2), "iid")
+        one = Instance(name="tree", target=world.target, proposer=tree, k=2)
+        kept = {
+            name: prove_instance(find_rule(name), one).expected_accepted
+            for name in ("tree", "traversal")
+        }
+        if kept["tree"] != kept["traversal"]:
+            better.add(max(kept, key=kept.get))
+    assert better == {"tree", "traversal"}
+
+
 @pytest.mark.parametrize("name", ["rrs", "tree", "traversal", "greedy-draft"])
 @pytest.mark.parametrize("scheme", ["iid", "without-replacement", "greedy-draft", "deterministic"])
 def test_rules_that_read_each_row_judge_every_scheme(name, scheme):

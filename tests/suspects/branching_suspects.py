@@ -17,8 +17,13 @@ from draftproof.rules.judging import bonus, correction, share, verdict
 from draftproof.rules.ordering import by_ratio, ranks
 
 
+MISTAKEN = {}
+"""For each suspect, by name, the rule it gets wrong."""
+
+
 def _suspect(of, name, verify, **changes):
     """Give the rule `of` with another way to judge."""
+    MISTAKEN[name] = of
     return replace(find_rule(of), name=name, verify=verify, source="a mistake", **changes)
 
 
