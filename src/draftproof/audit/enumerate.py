@@ -3,13 +3,13 @@
 Three attempts, the most exact first: rows of fractions with random numbers that are not drawn
 yet (an exact law); rows of floats with the same (exact but for the rounding inside the code); and
 rows and random numbers as plain floats, with the points of change found by bisection (right to
-within 2**-50 under a stated assumption, and cross-checked with random draws).
+within the rounding under a stated assumption, and cross-checked with random draws).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -19,16 +19,19 @@ import numpy as np
 from draftproof.audit.explore import (
     ASSUMPTION,
     Explored,
+    HiddenLuck,
+    Play,
     TooManyBranches,
     explore_symbols,
     explore_tape,
 )
-from draftproof.audit.foreign import Fault, Inputs, guarded, read_token, time_limit
-from draftproof.audit.symbols import NeedsNumbers
-from draftproof.dist import Row, RowLike, check_pair
-
-ROUNDING = Fraction(1, 2**50)
-"""A law found with floats may differ from the exact one by this much for each edge."""
+from draftproof.audit.foreign import LUCK, SIGNATURES, Fault, Foreign, check_choice
+from draftproof.audit.generators import Tape, TapeGenerator
+from draftproof.audit.shapes import EXAMINERS, Examined, Rows, Text
+from draftproof.audit.symbols import DOUBLE, NeedsNumbers
+from draftproof.backends.table import Table
+from draftproof.dist import RowLike
+from draftproof.errors import InvalidInput
 
 CROSS_CHECK_DRAWS = 4_000
 CROSS_CHECK_LEVEL = 1e-9
@@ -41,17 +44,23 @@ class Enumeration:
     Parameters
     ----------
     law
-        Probability of each outcome: a token id, or a `Fault`.
+        Probability of each outcome: a token id (step), a tuple of tokens (block, round), a pair
+        of request and tuple (batch, one law per request), or a `Fault`.
     wanted
         The law it should have.
     method
-        ``"symbols"`` (exact intervals) or ``"bisection"``.
+        ``"symbols"`` (intervals) or ``"bisection"``.
     arithmetic
-        ``"fractions"`` or ``"floats"``: what the rows were.
+        ``"fractions"`` if every number compared was one, else ``"floats"``.
     runs
         How often the function was called.
+    rounding
+        How far one edge may be off; 0 with fractions, 2**-50 with 64-bit floats, 2**-21 with
+        32-bit ones.
+    findings
+        What is wrong beside the law: inputs changed in place, a request that depends on its slot.
     remarks
-        What else was noticed: inputs changed in place, a uniform used twice, assumptions.
+        How the law was found, and what is only worth a look.
     """
 
     law: dict[Hashable, Fraction]
@@ -59,14 +68,14 @@ class Enumeration:
     method: str
     arithmetic: str
     runs: int
+    rounding: Fraction = Fraction(0)
+    findings: tuple[str, ...] = field(default=())
     remarks: tuple[str, ...] = field(default=())
 
     @property
     def tolerance(self) -> Fraction:
         """How far the law may be off for reasons of arithmetic; 0 with fractions."""
-        if self.arithmetic == "fractions" and self.method == "symbols":
-            return Fraction(0)
-        return ROUNDING * (4 + len(self.law))
+        return self.rounding * (4 + len(self.law))
 
     @property
     def gap(self) -> Fraction:
@@ -74,9 +83,35 @@ class Enumeration:
         return max(abs(self._difference(outcome)) for outcome in {**self.wanted, **self.law})
 
     @property
-    def exact(self) -> bool:
+    def agrees(self) -> bool:
         """True when the law is the wanted one, up to `tolerance`."""
         return self.gap <= self.tolerance
+
+    @property
+    def sound(self) -> bool:
+        """True when the law agrees and nothing else was found wrong."""
+        return self.agrees and not self.findings
+
+    @property
+    def exact(self) -> bool:
+        """True when the law is the wanted one and no rounding enters: a proof."""
+        return self.agrees and self.rounding == 0
+
+    @property
+    def verdict(self) -> str:
+        """Say in a few words what was found.
+
+        Examples
+        --------
+        >>> half = {0: Fraction(1, 2), 1: Fraction(1, 2)}
+        >>> Enumeration(half, half, "symbols", "fractions", 1).verdict
+        'exact'
+        """
+        if not self.agrees:
+            return "not the target's law"
+        if self.exact:
+            return "exact"
+        return f"the target's law to within {float(self.tolerance):.1g}, the rounding of floats"
 
     def _difference(self, outcome: Hashable) -> Fraction:
         zero = Fraction(0)
@@ -84,45 +119,75 @@ class Enumeration:
 
     def counterexample(self) -> str | None:
         """Put the worst outcome into words; None when the law is right."""
-        if self.exact:
+        if self.agrees:
             return None
         worst = max({**self.wanted, **self.law}, key=lambda outcome: abs(self._difference(outcome)))
         seen, wanted = self.law.get(worst, Fraction(0)), self.wanted.get(worst, Fraction(0))
-        if isinstance(worst, Fault):
-            return f"with probability {_show(seen)} {worst}"
-        amount = f"{_show(abs(seen - wanted))} too {'much' if seen > wanted else 'little'}"
-        return f"{worst} comes out with probability {_show(seen)}, not {_show(wanted)}: {amount}"
+        fault = next((part for part in _parts(worst) if isinstance(part, Fault)), None)
+        if fault is not None:
+            return f"with probability {show(seen)} {fault}"
+        amount = f"{show(abs(seen - wanted))} too {'much' if seen > wanted else 'little'}"
+        return (
+            f"{_worded(worst)} comes out with probability {show(seen)}, not {show(wanted)}: "
+            f"{amount}"
+        )
 
 
-def _show(value: Fraction) -> str:
+def _parts(outcome: Hashable) -> tuple[Hashable, ...]:
+    return outcome if isinstance(outcome, tuple) else (outcome,)
+
+
+def _worded(outcome: Hashable) -> str:
+    if isinstance(outcome, tuple) and outcome and isinstance(outcome[-1], tuple):
+        return f"for request {outcome[0]} of the batch, {outcome[1]}"
+    return str(outcome)
+
+
+def show(value: Fraction) -> str:
+    """Write a probability as a small fraction where it is one, up to the rounding of floats."""
     near = value.limit_denominator(10_000)
-    return str(near) if abs(near - value) < ROUNDING * 64 else f"{float(value):.9g}"
+    return str(near) if abs(near - value) < DOUBLE * 64 else f"{float(value):.9g}"
 
 
 def enumerate_sampler(
     fn: Callable[..., Any],
-    p: RowLike,
-    q: RowLike,
+    p: RowLike | Table,
+    q: RowLike | Table,
     *,
+    signature: str = "step",
+    k: int | Sequence[int] | None = None,
+    luck: str = "numpy",
     uniforms: int | None = None,
     seconds: float | None = 5.0,
     max_runs: int = 200_000,
 ) -> Enumeration:
-    """Find the exact law of one foreign speculative step.
+    """Find the exact law of a foreign sampler, whatever way its luck can fall.
 
     Parameters
     ----------
     fn
-        ``fn(p, q, rng)`` with a NumPy Generator, or, if `uniforms` is given, ``fn(p, q, u)``
-        with that many uniforms in an array; it returns one token id.
+        The function, of the form `signature` says (see `draftproof.audit.foreign`).
     p, q
-        Target and draft rows, fractions or floats.
+        Target and draft: rows of fractions or floats, or tables with a row for each text.
+    signature
+        ``"step"`` fn(p, q, rng); ``"block"`` fn(target_rows, draft_rows, draft_tokens, rng);
+        ``"batch"`` the same over lists; ``"round"`` fn(rng), with the models inside.
+    k
+        Tokens drafted: 2 by default for a block or round (a whole round may emit k + 1), one
+        number for each request of a batch, (1, 2) by default.
+    luck
+        ``"numpy"`` or ``"torch"``: where its random numbers come from.
     uniforms
-        How many uniforms `fn` takes as its third argument instead of a generator.
+        How many uniforms `fn` takes as its last argument instead of a generator.
     seconds
         Time one call may take.
     max_runs
-        Most calls of `fn`.
+        Most calls of `fn` for one law.
+
+    Returns
+    -------
+    An `Enumeration`. For blocks, rounds and batches the law is the joint one of k + 1 tokens:
+    what was emitted, completed by ordinary draws from the target.
 
     Raises
     ------
@@ -144,77 +209,92 @@ def enumerate_sampler(
     >>> found.counterexample()
     '0 comes out with probability 3/8, not 1/2: 1/8 too little'
     """
-    target, draft = check_pair(p, q)
-    wanted: dict[Hashable, Fraction] = {
-        token: Fraction(weight) for token, weight in enumerate(target) if weight > 0
-    }
-    size = len(target)
-    attempts: list[tuple[str, Row, Row]] = []
-    if target.dtype == object:
-        attempts.append(("fractions", target, draft))
-    attempts.append(("floats", target.astype(np.float64), draft.astype(np.float64)))
-
-    def player(inputs: Inputs) -> Callable[[Any], Hashable]:
-        def play(rng: Any) -> Hashable:
-            rows = inputs.fresh()
-            luck = rng if uniforms is None else rng.random(uniforms)
-            with time_limit(seconds):
-                value = guarded(lambda: fn(rows["p"], rows["q"], luck))
-            return value if isinstance(value, Fault) else read_token(value, size)
-
-        return play
-
-    for arithmetic, p_row, q_row in attempts:
-        inputs = Inputs(p=p_row, q=q_row)
+    examine = EXAMINERS[check_choice("signature", signature, SIGNATURES)]
+    foreign = Foreign(fn, check_choice("luck", luck, LUCK), uniforms, seconds)
+    lengths = _lengths(signature, k)
+    rows = Rows.of(p, q)
+    last: NeedsNumbers | None = None
+    for attempt in _attempts(rows, luck, max_runs):
         try:
-            explored = explore_symbols(player(inputs), max_runs=max_runs)
-        except NeedsNumbers:
+            examined = examine(foreign, attempt.rows, lengths, attempt.explore)
+        except HiddenLuck:
+            raise
+        except NeedsNumbers as refused:
+            last = refused
             continue
-        if arithmetic == "fractions" and any(isinstance(o, Fault) for o in explored.law):
+        if attempt.rows.fractions and examined.faulty:
             continue  # the code may only be refusing fractions; floats will tell
-        return _report(explored, wanted, "symbols", arithmetic, inputs)
-    inputs = Inputs(p=attempts[-1][1], q=attempts[-1][2])
-    play = player(inputs)
-    explored = explore_tape(play, points=_likely_edges(*attempts[-1][1:]), max_runs=10 * max_runs)
-    remarks = (f"assumed: {ASSUMPTION}", _cross_check(play, explored))
-    return _report(explored, wanted, "bisection", "floats", inputs, remarks)
+        return _report(examined, attempt)
+    raise last or NeedsNumbers("no attempt could follow the code")
 
 
-def _report(
-    explored: Explored,
-    wanted: dict[Hashable, Fraction],
-    method: str,
-    arithmetic: str,
-    inputs: Inputs,
-    remarks: tuple[str, ...] = (),
-) -> Enumeration:
-    changed = tuple(f"it changes its input {name} in place" for name in inputs.changed())
+def _lengths(signature: str, k: int | Sequence[int] | None) -> tuple[int, ...]:
+    if k is None:
+        return (1, 2) if signature == "batch" else (2,)
+    lengths = (k,) if isinstance(k, int) else tuple(k)
+    if not lengths or any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in lengths):
+        raise InvalidInput(f"k is {k!r}; it must be a number of drafted tokens, 0 or more.")
+    if signature != "batch" and len(lengths) != 1:
+        raise InvalidInput(f"k is {k!r}; only a batch takes one number for each request.")
+    return lengths
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """Rows in one arithmetic, and a way to explore."""
+
+    rows: Rows
+    method: str
+    explore: Callable[[Play, Sequence[Text]], Explored]
+
+
+def _attempts(rows: Rows, luck: str, max_runs: int) -> list[_Attempt]:
+    def by_symbols(play: Play, _: Sequence[Text]) -> Explored:
+        return explore_symbols(play, max_runs=max_runs)
+
+    floats = rows.as_floats()
+
+    def by_bisection(play: Play, texts: Sequence[Text]) -> Explored:
+        points = [edge for text in texts for edge in floats.likely_edges(text)]
+        explored = explore_tape(play, points=points, max_runs=10 * max_runs)
+        _cross_check(play, explored)
+        return explored
+
+    attempts = [
+        _Attempt(floats, "symbols", by_symbols),
+        _Attempt(floats, "bisection", by_bisection),
+    ]
+    if rows.fractions and luck == "numpy":
+        return [_Attempt(rows, "symbols", by_symbols), *attempts]
+    return attempts
+
+
+def _report(examined: Examined, attempt: _Attempt) -> Enumeration:
+    remarks = list(examined.remarks)
+    if attempt.method == "bisection":
+        remarks.append(f"assumed: {ASSUMPTION}")
+        remarks.append(
+            f"cross-checked with {CROSS_CHECK_DRAWS} random draws for each law, at level "
+            f"{CROSS_CHECK_LEVEL:g}"
+        )
     return Enumeration(
-        law=explored.law,
-        wanted=wanted,
-        method=method,
-        arithmetic=arithmetic,
-        runs=explored.runs,
-        remarks=(*remarks, *changed, *explored.reused),
+        law=examined.law,
+        wanted=examined.wanted,
+        method=attempt.method,
+        arithmetic="floats" if examined.rounding else "fractions",
+        runs=examined.runs,
+        rounding=examined.rounding,
+        findings=tuple(examined.findings),
+        remarks=tuple(remarks),
     )
 
 
-def _likely_edges(p: Row, q: Row) -> Iterable[float]:
-    """Where a uniform is likely to be compared: cumulative sums and acceptance ratios."""
-    yield from np.cumsum(q)
-    yield from np.cumsum(p)
-    yield from (p[q > 0] / q[q > 0]).tolist()
-    under = np.maximum(p - q, 0)
-    if under.sum() > 0:
-        yield from np.cumsum(under / under.sum())
-
-
-def _cross_check(play: Callable[[Any], Hashable], explored: Explored) -> str:
+def _cross_check(play: Play, explored: Explored) -> None:
     """Draw at random and compare; Hoeffding's bound over every outcome at once."""
     counts: dict[Hashable, int] = {}
     rng = np.random.default_rng(20_261_130)
     for _ in range(CROSS_CHECK_DRAWS):
-        outcome = play(rng)
+        outcome = play(TapeGenerator(Tape((), lambda _: rng.random())))
         counts[outcome] = counts.get(outcome, 0) + 1
     outcomes = {**explored.law, **counts}
     allowed = math.sqrt(math.log(2 * len(outcomes) / CROSS_CHECK_LEVEL) / (2 * CROSS_CHECK_DRAWS))
@@ -226,10 +306,6 @@ def _cross_check(play: Callable[[Any], Hashable], explored: Explored) -> str:
             f"the bisected law and {CROSS_CHECK_DRAWS} random draws differ by {worst:.3f}, more "
             f"than {allowed:.3f}: the code changes more often than was assumed"
         )
-    return (
-        f"cross-checked with {CROSS_CHECK_DRAWS} random draws: largest difference {worst:.4f}, "
-        f"allowed {allowed:.4f} at level {CROSS_CHECK_LEVEL:g}"
-    )
 
 
-__all__ = ["Enumeration", "TooManyBranches", "enumerate_sampler"]
+__all__ = ["Enumeration", "HiddenLuck", "NeedsNumbers", "TooManyBranches", "enumerate_sampler"]

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeVar
 
 from draftproof.audit.generators import SymbolicGenerator, Tape, TapeGenerator
-from draftproof.audit.symbols import NeedsNumbers, exactly
+from draftproof.audit.symbols import Interval, NeedsNumbers, exactly
 from draftproof.chance import Branch
 from draftproof.errors import InvalidInput
 
@@ -22,21 +23,64 @@ ASSUMPTION = (
     "uniform grows"
 )
 
+REPEATS = 64
+"""So many runs are repeated with the same luck, to see whether they repeat themselves."""
+
+T = TypeVar("T")
 Law = dict[Hashable, Fraction]
-Play = Callable[[SymbolicGenerator | TapeGenerator], Hashable]
+Luck = SymbolicGenerator | TapeGenerator
+Play = Callable[[Luck], Hashable]
 
 
 class TooManyBranches(InvalidInput):
     """The code has more ways to fall than the budget allows."""
 
 
+class HiddenLuck(NeedsNumbers):
+    """The same luck gave another result: the code has luck, or a memory, of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "given the same luck twice, the code did two different things: it draws from a source "
+            "that was not handed to it, or remembers earlier calls"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """A law, how many runs it took, and uniforms that served more than one decision."""
+    """A law, the runs it took, the rounding met, and uniforms that served several decisions."""
 
     law: Law
     runs: int
+    rounding: Fraction = Fraction(0)
     reused: tuple[str, ...] = ()
+
+
+class _Replay(Branch):
+    """A branch that notices when its script does not fit the run."""
+
+    def choose(self, options: list[tuple[T, Any]]) -> T:
+        turn = len(self.sizes)
+        if turn < len(self.script) and self.script[turn] >= sum(
+            weight > 0 for _, weight in options
+        ):
+            raise HiddenLuck
+        return super().choose(options)
+
+
+def _follow(play: Play, script: list[int]) -> tuple[_Replay, SymbolicGenerator, Hashable]:
+    branch = _Replay(script)
+    generator = SymbolicGenerator(branch)
+    outcome = play(generator)
+    if len(branch.sizes) < len(script):
+        raise HiddenLuck
+    return branch, generator, outcome
+
+
+def _require_repeat(play: Play, branch: _Replay, outcome: Hashable) -> None:
+    again, _, result = _follow(play, list(branch.script))
+    if again.sizes != branch.sizes or again.weight != branch.weight or result != outcome:
+        raise HiddenLuck
 
 
 def explore_symbols(play: Play, *, max_runs: int = 200_000) -> Explored:
@@ -57,23 +101,28 @@ def explore_symbols(play: Play, *, max_runs: int = 200_000) -> Explored:
     law: Law = {}
     reused: dict[str, None] = {}
     script: list[int] = []
+    rounding = Fraction(0)
     runs = 0
     while True:
-        branch = Branch(script)
-        generator = SymbolicGenerator(branch)
-        outcome = play(generator)
+        branch, generator, outcome = _follow(play, script)
         law[outcome] = law.get(outcome, Fraction(0)) + branch.weight
-        for known in generator._drawn:
-            if len(known.lines) > 1:
-                reused[f"{known.name} is used in {' and in '.join(known.lines)}"] = None
+        rounding = max(rounding, generator._ledger.rounding)
+        reused.update(dict.fromkeys(map(_twice, generator._ledger.drawn)))
         runs += 1
+        if runs <= REPEATS:
+            _require_repeat(play, branch, outcome)
         while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
             script.pop()
         if not script:
-            return Explored(law, runs, tuple(reused))
+            return Explored(law, runs, rounding, tuple(filter(None, reused)))
         if runs >= max_runs:
             raise TooManyBranches(f"the code has more than {max_runs} branches; use smaller rows.")
         script[-1] += 1
+
+
+def _twice(known: Interval) -> str:
+    """Say where a uniform served two decisions; empty if it served one."""
+    return f"{known.name} is used in {' and in '.join(known.lines)}" if len(known.lines) > 1 else ""
 
 
 PROBES: tuple[Callable[[int], float], ...] = (
@@ -94,7 +143,8 @@ class _TapeExplorer:
     """Finds cells of constant behaviour, one random draw after another."""
 
     def __init__(self, play: Play, points: Iterable[float], max_runs: int) -> None:
-        self._play, self._left, self.runs = play, max_runs, 0
+        self._play, self.runs = play, 0
+        self.rounding = Fraction(0)
         inside = {float(point) for point in points if 0 < float(point) < 1}
         beside = {max(point - 2.0**-30, 0.0) for point in inside}
         self._grid = sorted({*GRID, *inside, *beside, LAST})
@@ -107,8 +157,15 @@ class _TapeExplorer:
                 f"the code took more than {self._max_runs} runs to enumerate; use smaller rows."
             )
         self.runs += 1
-        self.outcome = self._play(TapeGenerator(tape))
+        generator = TapeGenerator(tape)
+        self.outcome = self._play(generator)
+        self.rounding = max(self.rounding, generator._ledger.rounding)
         return tape
+
+    def require_repeat(self) -> None:
+        """Run each probe twice; the second run must do what the first did."""
+        if self._signature(()) != self._signature(()):
+            raise HiddenLuck
 
     def law(self, played: tuple[float | int, ...]) -> Law:
         tape = self.run(played, PROBES[0])
@@ -192,13 +249,16 @@ def explore_tape(
     True
     """
     explorer = _TapeExplorer(play, points, max_runs)
+    explorer.require_repeat()
     law = explorer.law(())
-    return Explored(law, explorer.runs)
+    return Explored(law, explorer.runs, explorer.rounding)
 
 
 __all__ = [
     "ASSUMPTION",
     "Explored",
+    "HiddenLuck",
+    "Luck",
     "NeedsNumbers",
     "TooManyBranches",
     "explore_symbols",

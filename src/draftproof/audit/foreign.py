@@ -1,9 +1,12 @@
 """Calling somebody else's verifier, and reading what it returns.
 
-Three signatures. ``step``: ``fn(p, q, rng) -> token``, one whole speculative step. ``block``:
+Four signatures. ``step``: ``fn(p, q, rng) -> token``, one whole speculative step. ``block``:
 ``fn(target_rows, draft_rows, draft_tokens, rng) -> (accepted, token)``, the verification of a
-chain that was drafted from `draft_rows`. ``batch``: the same over lists, one entry per request,
-returning one pair per request.
+chain of k tokens that was drafted from the k `draft_rows`, with k + 1 target rows. ``batch``: the
+same over lists, one entry per request, returning one pair per request. ``round``: ``fn(rng) ->
+tokens``, a whole round with its models inside, returning everything it emits.
+
+Rows arrive as arrays, one row per position, or as tensors where the luck is PyTorch's.
 
 Whatever the function does is an observation, not a failure of the audit: an exception, a float,
 nothing at all, an id outside the vocabulary become a `Fault`, with a probability like any token.
@@ -14,19 +17,21 @@ from __future__ import annotations
 import signal
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from draftproof.audit.explore import TooManyBranches
+from draftproof.audit.explore import Luck, TooManyBranches
 from draftproof.audit.symbols import NeedsNumbers
 from draftproof.dist import Row
 from draftproof.errors import InvalidInput
 
-SIGNATURES = ("step", "block", "batch")
+SIGNATURES = ("step", "block", "batch", "round")
+LUCK = ("numpy", "torch")
+
 
 OWN_ERRORS = (NeedsNumbers, TooManyBranches)
 """Exceptions of ours that pass through foreign code on their way out."""
@@ -97,9 +102,10 @@ def read_verdict(value: Any, drafted: tuple[int, ...], size: int) -> Outcome:
     >>> read_verdict((1, 2), (0, 1), 3)
     (0, 2)
     """
-    if not isinstance(value, tuple | list) or len(value) != 2:
+    pair = _listed(value)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         return Fault(f"it returned {_short(value)}, where (accepted, token) belongs")
-    accepted, token = _unboxed(value[0]), read_token(value[1], size)
+    accepted, token = _unboxed(pair[0]), read_token(pair[1], size)
     if isinstance(accepted, bool) or not isinstance(accepted, int | np.integer):
         return Fault(f"it returned {_short(accepted)} as the number accepted")
     if not 0 <= accepted <= len(drafted):
@@ -107,6 +113,40 @@ def read_verdict(value: Any, drafted: tuple[int, ...], size: int) -> Outcome:
     if isinstance(token, Fault):
         return token
     return (*drafted[: int(accepted)], token)
+
+
+def read_tokens(value: Any, most: int, size: int) -> Outcome:
+    """Read everything a round emitted, at most `most` tokens, or say what came instead.
+
+    Examples
+    --------
+    >>> read_tokens([0, 2], 3, 3), read_tokens([], 3, 3).what
+    ((0, 2), 'it emitted nothing')
+    """
+    emitted = _listed(value)
+    if not isinstance(emitted, tuple | list):
+        return Fault(f"it returned {_short(value)}, where a list of tokens belongs")
+    if not emitted:
+        return Fault("it emitted nothing")
+    tokens = [read_token(token, size) for token in emitted[:most]]
+    return next((token for token in tokens if isinstance(token, Fault)), tuple(tokens))
+
+
+def read_batch(value: Any, drafted: Sequence[tuple[int, ...]], size: int) -> tuple[Outcome, ...]:
+    """Read one pair for each request; a batch that cannot be read is a fault of each."""
+    pairs = value if isinstance(value, Fault) else _listed(value)
+    if not isinstance(pairs, Fault) and not isinstance(pairs, tuple | list):
+        pairs = Fault(f"it returned {_short(value)}, where a list of pairs belongs")
+    elif not isinstance(pairs, Fault) and len(pairs) != len(drafted):
+        pairs = Fault(f"it returned {len(pairs)} results for {len(drafted)} requests")
+    if isinstance(pairs, Fault):
+        return (pairs,) * len(drafted)
+    return tuple(read_verdict(p, chain, size) for p, chain in zip(pairs, drafted, strict=True))
+
+
+def _listed(value: Any) -> Any:
+    """Give an array or a tensor as a list; anything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") and np.ndim(value) else value
 
 
 def guarded(call: Callable[[], Any]) -> Any:
@@ -142,38 +182,89 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 class Inputs:
-    """Rows handed to foreign code: fresh copies each time, and a note when they come back changed.
+    """Arguments handed to foreign code: fresh copies each time, and a note of those changed.
+
+    An argument is an array, or a list of arrays (one per request).
 
     Examples
     --------
-    >>> inputs = Inputs(p=np.array([0.5, 0.5]))
+    >>> inputs = Inputs({"p": np.array([0.5, 0.5])})
     >>> inputs.fresh()["p"][0] = 0.0
     >>> inputs.changed()
     ('p',)
     """
 
-    def __init__(self, **rows: Row) -> None:
-        self._kept = {name: row.copy() for name, row in rows.items()}
-        self._given: dict[str, Row] = {}
+    def __init__(self, arguments: Mapping[str, Any], wrap: Callable[[Row], Any] = np.copy) -> None:
+        self._kept, self._wrap = dict(arguments), wrap
+        self._given: dict[str, Any] = {}
         self._changed: dict[str, None] = {}
 
-    def fresh(self) -> dict[str, Row]:
+    def fresh(self) -> dict[str, Any]:
         """Give copies to hand out."""
         self.changed()
-        self._given = {name: row.copy() for name, row in self._kept.items()}
+        self._given = {name: _each(self._wrap, kept) for name, kept in self._kept.items()}
         return self._given
 
     def changed(self) -> tuple[str, ...]:
         """Name the arguments that were changed in place so far."""
-        for name, row in self._given.items():
-            if not np.array_equal(row, self._kept[name]):
+        for name, given in self._given.items():
+            if not _same(given, self._kept[name]):
                 self._changed[name] = None
         self._given = {}
         return tuple(self._changed)
 
 
-def check_signature(signature: str) -> str:
-    """Give a signature back if there is one of that name."""
-    if signature not in SIGNATURES:
-        raise InvalidInput(f"signature is {signature!r}; choose one of {', '.join(SIGNATURES)}.")
-    return signature
+def _each(wrap: Callable[[Row], Any], argument: Any) -> Any:
+    return [wrap(item) for item in argument] if isinstance(argument, list) else wrap(argument)
+
+
+def _same(given: Any, kept: Any) -> bool:
+    if isinstance(kept, list):
+        return len(given) == len(kept) and all(map(_same, given, kept))
+    return np.array_equal(np.asarray(given), kept, equal_nan=kept.dtype != object)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A function under audit, and how it takes its luck.
+
+    With ``luck="numpy"`` its last argument is a NumPy Generator; with ``luck="torch"`` it is a
+    `torch.Generator`, rows are tensors, and draws from PyTorch's global generator are met as
+    well. With `uniforms` it is an array (or tensor) of that many uniforms instead.
+    """
+
+    fn: Callable[..., Any]
+    luck: str = "numpy"
+    uniforms: int | None = None
+    seconds: float | None = 5.0
+
+    def inputs(self, **arguments: Any) -> Inputs:
+        """Prepare arguments in the form the function takes them."""
+        if self.luck == "torch":
+            from draftproof.audit import torch_luck
+
+            return Inputs(arguments, torch_luck.tensor)
+        return Inputs(arguments)
+
+    def __call__(self, rng: Luck, inputs: Inputs) -> Any:
+        """Call the function once on this luck; what it raises comes back as a `Fault`."""
+        arguments = inputs.fresh().values()
+        if self.luck == "torch":
+            from draftproof.audit import torch_luck
+
+            with torch_luck.intercepted(rng):
+                last = torch_luck.last_argument(self.uniforms)
+                return self._guarded(lambda: self.fn(*arguments, last))
+        luck = rng if self.uniforms is None else rng.random(self.uniforms)
+        return self._guarded(lambda: self.fn(*arguments, luck))
+
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        with time_limit(self.seconds):
+            return guarded(call)
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Give a value back if it is one of the choices."""
+    if value not in choices:
+        raise InvalidInput(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
+    return value

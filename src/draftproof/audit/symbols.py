@@ -12,8 +12,11 @@ then falls back to plain floats.
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
@@ -23,12 +26,16 @@ from typing import Any
 import numpy as np
 
 from draftproof.chance import Branch
+from draftproof.errors import DraftproofError
 
-OWN = (__file__, str(Path(np.__file__).parent))
-"""Files whose frames are not foreign code."""
+OWN = (str(Path(__file__).parent), str(Path(np.__file__).parent), f"{os.sep}torch{os.sep}")
+"""Parts of the paths of files whose frames are not foreign code."""
+
+DOUBLE = Fraction(1, 2**50)
+"""Rounding allowed for each edge of a law found with 64-bit floats: four times their epsilon."""
 
 
-class NeedsNumbers(TypeError):
+class NeedsNumbers(DraftproofError, TypeError):
     """The code did something with a random number that only a plain float can answer."""
 
 
@@ -43,13 +50,50 @@ def exactly(value: Any) -> Fraction:
 
 
 @dataclass(eq=False, slots=True)
+class Ledger:
+    """What one run asked of its luck: its uniforms, and the coarsest rounding its numbers met.
+
+    `rounding` stays 0 while every number compared is a fraction or an integer; then the law is
+    exact, and only then.
+    """
+
+    rounding: Fraction = Fraction(0)
+    drawn: list[Interval] = field(default_factory=list)
+
+    def note(self, rounding: Fraction) -> None:
+        """Remember the coarsest rounding."""
+        self.rounding = max(self.rounding, rounding)
+
+    def exactly(self, value: Any) -> Fraction:
+        """Give a number as a fraction; a float that is no whole number was rounded."""
+        fraction = exactly(value)
+        if not isinstance(value, Rational) and fraction.denominator != 1:
+            self.note(rounding_of(getattr(value, "dtype", None)))
+        return fraction
+
+
+def rounding_of(dtype: Any) -> Fraction:
+    """Rounding allowed for each edge when numbers of this NumPy type were compared.
+
+    Examples
+    --------
+    >>> rounding_of(np.dtype("float32")) == 2**29 * rounding_of(np.dtype("float64"))
+    True
+    """
+    if not isinstance(dtype, np.dtype) or dtype.kind != "f":
+        return DOUBLE
+    return 4 * Fraction(float(np.finfo(dtype).eps))
+
+
+@dataclass(eq=False, slots=True)
 class Interval:
     """What is known of one uniform: it lies in [low, high). `lines` are where it was compared."""
 
     branch: Branch
+    ledger: Ledger
     name: str
-    low: Fraction
-    high: Fraction
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(1)
     lines: dict[str, None] = field(default_factory=dict)
 
     def below(self, bound: Fraction) -> bool:
@@ -71,7 +115,7 @@ class Interval:
 def _caller() -> str:
     """Name the line of foreign code that made the comparison: not ours, not NumPy's."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(OWN):
+    while frame.f_back is not None and any(own in frame.f_code.co_filename for own in OWN):
         frame = frame.f_back
     return f"{frame.f_code.co_name}, line {frame.f_lineno}"
 
@@ -91,10 +135,28 @@ class Symbol:
     def __bool__(self) -> bool:
         return True
 
+    @classmethod
+    def __torch_function__(cls, func: Any, *_: Any, **__: Any) -> Any:
+        """Let PyTorch's functions take symbols as far as `torch_luck`, which dresses them."""
+        raise NeedsNumbers(f"torch.{getattr(func, '__name__', func)} was called on a random number")
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         raise NeedsNumbers(f"the code took .{name} of a random number")
+
+
+def _one_number(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Leave arrays and tensors to their own operators, which come back item by item."""
+
+    @functools.wraps(method)
+    def operator(self: Any, other: Any) -> Any:
+        container = isinstance(other, np.ndarray) or hasattr(other, "__torch_function__")
+        if container and not isinstance(other, Symbol):
+            return NotImplemented
+        return method(self, other)
+
+    return operator
 
 
 class Uniform(Symbol):
@@ -136,21 +198,32 @@ class Uniform(Symbol):
 
     def _carried_back(self, other: Any) -> Fraction:
         if self._inverse != "log":
-            return _extended(other)
+            return self._extended(other)
         value = float(other)
-        return _extended(math.exp(value) if value < 700 else math.inf)
+        self._known.ledger.note(DOUBLE)
+        return self._extended(math.exp(value) if value < 700 else math.inf)
 
+    def _extended(self, value: Any) -> Fraction:
+        """Give a threshold as a fraction, infinities as something beyond every uniform."""
+        if not isinstance(value, Rational) and math.isinf(float(value)):
+            return Fraction(10**400) if value > 0 else Fraction(-(10**400))
+        return self._known.ledger.exactly(value)
+
+    @_one_number
     def __lt__(self, other: Any) -> bool:
-        return self._less(other)
+        return not _is_nan(other) and self._less(other)
 
+    @_one_number
     def __le__(self, other: Any) -> bool:
-        return self._less(other)
+        return not _is_nan(other) and self._less(other)
 
+    @_one_number
     def __gt__(self, other: Any) -> bool:
-        return not self._less(other)
+        return not _is_nan(other) and not self._less(other)
 
+    @_one_number
     def __ge__(self, other: Any) -> bool:
-        return not self._less(other)
+        return not _is_nan(other) and not self._less(other)
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -165,27 +238,37 @@ class Uniform(Symbol):
             return shift
         return Uniform(self._known, self._slope * slope, self._shift * slope + shift)
 
+    def _number(self, other: Any) -> Fraction:
+        if isinstance(other, Symbol):
+            raise NeedsNumbers("the code calculated with two random numbers")
+        return self._known.ledger.exactly(other)
+
+    @_one_number
     def __mul__(self, other: Any) -> Any:
-        return self._affine(exactly(_number(other)), Fraction(0))
+        return self._affine(self._number(other), Fraction(0))
 
     __rmul__ = __mul__
 
+    @_one_number
     def __add__(self, other: Any) -> Any:
-        return self._affine(Fraction(1), exactly(_number(other)))
+        return self._affine(Fraction(1), self._number(other))
 
     __radd__ = __add__
 
+    @_one_number
     def __sub__(self, other: Any) -> Any:
-        return self._affine(Fraction(1), -exactly(_number(other)))
+        return self._affine(Fraction(1), -self._number(other))
 
+    @_one_number
     def __rsub__(self, other: Any) -> Any:
-        return self._affine(Fraction(-1), exactly(_number(other)))
+        return self._affine(Fraction(-1), self._number(other))
 
     def __neg__(self) -> Any:
         return self._affine(Fraction(-1), Fraction(0))
 
+    @_one_number
     def __truediv__(self, other: Any) -> Any:
-        divisor = exactly(_number(other))
+        divisor = self._number(other)
         if divisor == 0:
             raise NeedsNumbers("the code divided a random number by zero")
         return self._affine(1 / divisor, Fraction(0))
@@ -197,34 +280,24 @@ class Uniform(Symbol):
         return Uniform(self._known, self._slope, self._shift, "log")
 
 
-def _extended(value: Any) -> Fraction:
-    """Give a threshold as a fraction, infinities as something beyond every uniform."""
-    if isinstance(value, Rational):
-        return Fraction(value)
-    number = float(value)
-    if math.isnan(number):
-        raise NeedsNumbers("a random number was compared with NaN")
-    if math.isinf(number):
-        return Fraction(10**400) if number > 0 else Fraction(-(10**400))
-    return Fraction(number)
-
-
-def _number(other: Any) -> Any:
-    if isinstance(other, Symbol):
-        raise NeedsNumbers("the code calculated with two random numbers")
-    return other
+def _is_nan(value: Any) -> bool:
+    """Tell whether a comparison with `value` is false whichever way it is put."""
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 class Exponential(Symbol):
-    """One Exp(1) variate that may only divide a weight: the noise of an exponential race."""
+    """One Exp(1) variate that may only divide a weight, once: the noise of an exponential race."""
 
-    __slots__ = ("_branch",)
+    __slots__ = ("_branch", "_ledger", "_used")
 
-    def __init__(self, branch: Branch) -> None:
-        self._branch = branch
+    def __init__(self, branch: Branch, ledger: Ledger) -> None:
+        self._branch, self._ledger, self._used = branch, ledger, False
 
     def __rtruediv__(self, weight: Any) -> Runner:
-        return Runner(self._branch, exactly(weight))
+        if self._used:
+            raise NeedsNumbers("one exponential noise ran in two races, which are not independent")
+        self._used = True
+        return Runner(self._branch, self._ledger.exactly(weight))
 
 
 class Runner(Symbol):
