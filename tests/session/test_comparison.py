@@ -13,7 +13,7 @@ def pairs_made(seconds_per_pair):
     return next(made for made in count() if not _one_more(made, made * seconds_per_pair))
 
 
-@pytest.mark.parametrize(("seconds", "made"), [(10.0, PAIRS), (1.5, 5), (0.1, MOST_PAIRS)])
+@pytest.mark.parametrize(("seconds", "made"), [(10.0, PAIRS), (1.2, 5), (0.1, MOST_PAIRS)])
 def test_short_runs_are_repeated_more_often_and_always_an_odd_number_of_times(seconds, made):
     assert pairs_made(seconds) == made
     assert made % 2 == 1

@@ -20,7 +20,7 @@ GAP_POSITIONS = 64
 PAIRS, MOST_PAIRS = 3, 7
 """Fewest and most timed runs of either kind; odd, so that a median is one of them."""
 
-PATIENCE = 6.0
+PATIENCE = 4.0
 """Seconds of timing after which no more than ``PAIRS`` are made."""
 
 
