@@ -16,7 +16,6 @@ from draftproof.rules.chain import _running_ratios, verify_block
 from draftproof.rules.judging import bonus, correction, share, verdict
 from draftproof.rules.ordering import by_ratio, ranks
 
-
 MISTAKEN = {}
 """For each suspect, by name, the rule it gets wrong."""
 
