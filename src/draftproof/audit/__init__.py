@@ -1,1 +1,49 @@
-"""Audit: does another sampler follow the target, and if not, which bug is it."""
+"""Whether somebody else's sampler is exact, and if not, which bug it has.
+
+``audit(fn)`` proves or refutes a foreign function by enumerating its luck, gathers evidence at a
+stated error level where that cannot be done, and names the bug. The names below are loaded when
+first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from draftproof.audit.auditing import Audit, Report, audit, prepare
+    from draftproof.audit.catalogue import ACQUITTED, STEP_SUSPECTS, find_suspect
+    from draftproof.audit.diagnosis import Diagnosis, telling_input
+    from draftproof.audit.enumerate import enumerate_sampler
+    from draftproof.audit.sequential import Budget
+
+_HOME = {
+    "draftproof.audit.auditing": ("Audit", "Report", "audit", "prepare"),
+    "draftproof.audit.catalogue": ("ACQUITTED", "STEP_SUSPECTS", "find_suspect"),
+    "draftproof.audit.diagnosis": ("Diagnosis", "telling_input"),
+    "draftproof.audit.enumerate": ("enumerate_sampler",),
+    "draftproof.audit.sequential": ("Budget",),
+}
+_WHERE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "ACQUITTED",
+    "STEP_SUSPECTS",
+    "Audit",
+    "Budget",
+    "Diagnosis",
+    "Report",
+    "audit",
+    "enumerate_sampler",
+    "find_suspect",
+    "prepare",
+    "telling_input",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'draftproof.audit' has no attribute {name!r}")
+    value = getattr(import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value

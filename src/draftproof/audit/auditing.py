@@ -1,0 +1,449 @@
+"""The audit of a Python callable: proof by enumeration where it can be had, evidence elsewhere.
+
+The verdict is one of four. "refuted": the law is not the target's. "faulty": something other than
+a token came out. "consistent": the law was found exactly and is the target's on every input
+tried, or a total variation of the size asked for has been excluded. "inconclusive": anything
+else. There is no verdict that says an implementation is right on inputs that were not tried.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from draftproof.audit.cases import Case, cases_for
+from draftproof.audit.diagnosis import Diagnosis, by_law, weighed
+from draftproof.audit.enumerate import Enumeration, TooManyBranches
+from draftproof.audit.evidence import partition
+from draftproof.audit.foreign import Fault, OutOfTime
+from draftproof.audit.power import SampleSize
+from draftproof.audit.sequential import PATIENCE, Bets, Budget, Gathered, Gathering, informative
+from draftproof.audit.symbols import NeedsNumbers
+from draftproof.dist import Row, RowLike
+from draftproof.errors import InvalidInput
+
+ENUMERATION_SHARE = 0.5
+"""Part of the time limit that enumeration may take before sampling begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one case showed: the law wanted, and the law found or the counts sampled."""
+
+    name: str
+    rows: str
+    labels: tuple[str, ...]
+    wanted: tuple[Any, ...]
+    seen: tuple[Any, ...]
+    method: str
+    verdict: str
+    counterexample: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An upper bound on total variation, and over which partition of the outcomes it holds."""
+
+    value: float
+    partition: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an audit found.
+
+    Parameters
+    ----------
+    verdict
+        "consistent", "refuted", "faulty" or "inconclusive"; `reason` says why in one sentence.
+    method
+        "enumeration" when every case was enumerated or an enumerated one decided, else
+        "sequential".
+    samples, log10_e
+        Samples drawn, and the largest evidence as a power of ten; None without sampling, and
+        for an outcome that the target cannot emit, which no power of ten measures.
+    gap
+        Largest difference between an enumerated law and the one wanted; None without one.
+    tv_bound
+        With confidence 1 - level, total variation is below this in every case.
+    smallest_detectable
+        For each suspect, the smallest total variation that would have been seen; None for one
+        that does not show on these inputs.
+    announced
+        The sample size of each suspect, computed before the run.
+    trail
+        Evidence over samples: (samples, log10 of the evidence at that moment).
+    """
+
+    target: str
+    signature: str
+    verdict: str
+    reason: str
+    method: str
+    samples: int
+    log10_e: float | None
+    gap: Fraction | None
+    tv_bound: Bound | None
+    smallest_detectable: dict[str, float | None]
+    diagnosis: Diagnosis
+    findings: tuple[Finding, ...]
+    faults: dict[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    announced: tuple[SampleSize, ...] = ()
+    trail: tuple[tuple[int, float], ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    seconds: float = 0.0
+
+    @property
+    def counterexample(self) -> str | None:
+        """The first case that shows the law is wrong, in words."""
+        for finding in self.findings:
+            if finding.counterexample:
+                return f"{finding.name} ({finding.rows}): {finding.counterexample}"
+        return None
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Report is not a yes or no; read .verdict, .reason and .counterexample")
+
+
+class _Watch:
+    """The function under audit; its enumeration is given up on when time or patience is over."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self._fn, self._until, self._slow = fn, math.inf, 0
+
+    def give_until(self, moment: float) -> None:
+        """Let enumeration go on until a moment of the monotonic clock; infinity lifts it."""
+        self._until, self._slow = moment, 0
+
+    @property
+    def over(self) -> bool:
+        """True when enumeration should not be tried any more."""
+        return self._slow >= PATIENCE or time.monotonic() > self._until
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.over and self._until < math.inf:
+            raise TooManyBranches("it took too long")
+        try:
+            return self._fn(*arguments)
+        except OutOfTime:
+            self._slow += 1
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """An audit that is ready to run: its cases are known, and what it will cost.
+
+    Examples
+    --------
+    >>> from draftproof.audit.catalogue import find_suspect
+    >>> ready = prepare(find_suspect("always accept").step)
+    >>> size = next(s for s in ready.announced if s.suspect == "always accept")
+    >>> size.mean < 2000
+    True
+    """
+
+    name: str
+    signature: str
+    cases: tuple[Case, ...]
+    budget: Budget
+    watch: _Watch
+    announced: tuple[SampleSize, ...]
+
+    def run(self, progress: Callable[[str], None] = lambda what: None) -> Report:
+        """Enumerate what can be enumerated, sample the rest, and report."""
+        began = time.monotonic()
+        self.watch.give_until(began + ENUMERATION_SHARE * self.budget.seconds)
+        laws: dict[int, Enumeration] = {}
+        remarks: dict[str, None] = {}
+        for at, case in enumerate(self.cases):
+            progress(f"enumerating {case.name}")
+            try:
+                laws[at] = case.enumerate()
+            except (NeedsNumbers, TooManyBranches) as refusal:
+                remarks[f"{case.name}: not enumerated, because {str(refusal).rstrip('.')}"] = None
+            if self.watch.over:
+                break
+        self.watch.give_until(math.inf)
+        rest = [at for at in range(len(self.cases)) if at not in laws]
+        gathered = None
+        if rest and not any(_wrong(found) for found in laws.values()):
+            progress("sampling")
+            gathered = Gathering(
+                [self.cases[at] for at in rest],
+                self.budget,
+                deadline=began + self.budget.seconds,
+            ).run()
+        return _Reporter(self, laws, rest, gathered, tuple(remarks)).report(
+            time.monotonic() - began
+        )
+
+
+def _wrong(found: Enumeration) -> bool:
+    return not found.agrees or bool(found.findings)
+
+
+def prepare(
+    fn: Callable[..., Any],
+    p: RowLike | None = None,
+    q: RowLike | None = None,
+    *,
+    signature: str = "step",
+    budget: Budget | None = None,
+    name: str | None = None,
+) -> Audit:
+    """Get an audit ready, so that its cost is known before it runs.
+
+    Parameters
+    ----------
+    fn
+        The function, called as `signature` says.
+    p, q
+        Target and draft rows; by default a battery of pairs.
+    signature
+        ``"step"``: ``fn(p, q, rng) -> token``. ``"block"``: ``fn(target_rows, draft_rows,
+        draft_tokens, rng) -> (accepted, token)``. ``"batch"``: the same over lists.
+    budget
+        Error level, size to exclude, samples, seconds, seed.
+    name
+        What to call the function in the report.
+    """
+    if not callable(fn):
+        raise InvalidInput(f"fn is {fn!r}, which cannot be called; give a function.")
+    spent = budget or Budget()
+    watch = _Watch(fn)
+    cases = tuple(cases_for(watch, p, q, signature))
+    announced = tuple(Bets.on(cases).announced(spent.level))
+    called = name or str(getattr(fn, "__qualname__", type(fn).__name__))
+    return Audit(called, signature, cases, spent, watch, announced)
+
+
+def audit(
+    fn: Callable[..., Any],
+    p: RowLike | None = None,
+    q: RowLike | None = None,
+    *,
+    signature: str = "step",
+    level: float = 1e-6,
+    detect: float = 0.05,
+    max_samples: int = 200_000,
+    seed: int = 0,
+    time_limit: float = 120.0,
+) -> Report:
+    """Say whether a sampler follows the target, with an error level, and which bug it has if not.
+
+    Parameters
+    ----------
+    fn, p, q, signature
+        As for `prepare`.
+    level
+        A correct sampler is refuted with at most this probability, however long the audit.
+    detect
+        Total variation to exclude where the law cannot be enumerated.
+    max_samples, time_limit
+        Most samples drawn, most seconds spent.
+    seed
+        Seed of the generator handed to `fn` while sampling.
+
+    Examples
+    --------
+    >>> from draftproof.dist import speculative_step
+    >>> def naive(p, q, rng):
+    ...     token = rng.choice(len(q), p=q)
+    ...     if rng.random() < min(1, p[token] / q[token]):
+    ...         return token
+    ...     return rng.choice(len(p), p=p)
+    >>> report = audit(naive)
+    >>> report.verdict, report.diagnosis.best
+    ('refuted', 'resample from p')
+    """
+    budget = Budget(
+        level=level, detect=detect, max_samples=max_samples, seed=seed, seconds=time_limit
+    )
+    return prepare(fn, p, q, signature=signature, budget=budget).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reporter:
+    """Puts laws and evidence together."""
+
+    audit: Audit
+    laws: Mapping[int, Enumeration]
+    rest: Sequence[int]
+    gathered: Gathered | None
+    remarks: tuple[str, ...]
+
+    def report(self, seconds: float) -> Report:
+        verdict, reason = self._verdict()
+        gathered = self.gathered
+        decided = not self.rest or (verdict == "refuted" and gathered is None)
+        extra = [f"{self.audit.cases[at].name}: {note}" for at, note in self._notes()]
+        return Report(
+            target=self.audit.name,
+            signature=self.audit.signature,
+            verdict=verdict,
+            reason=reason,
+            method="enumeration" if decided else "sequential",
+            samples=gathered.process.samples if gathered else 0,
+            log10_e=_finite(gathered.process.log10_e) if gathered else None,
+            gap=max((found.gap for found in self.laws.values()), default=None),
+            tv_bound=self._bound(verdict),
+            smallest_detectable=self._detectable(),
+            diagnosis=self._diagnosis() if verdict == "refuted" else Diagnosis(),
+            findings=tuple(self._findings()),
+            faults=self._faults(),
+            remarks=(*self.remarks, *extra),
+            announced=self.audit.announced,
+            trail=tuple(gathered.trail) if gathered else (),
+            budget=self.audit.budget,
+            seconds=seconds,
+        )
+
+    def _verdict(self) -> tuple[str, str]:
+        wrong = [at for at, found in self.laws.items() if not _right_tokens(found)]
+        level = self.audit.budget.level
+        if wrong:
+            return "refuted", f"its law was found, and is not the target's in {len(wrong)} cases"
+        if self.gathered is not None and self.gathered.process.refuted:
+            at = self.gathered.process.crossed_at
+            return "refuted", f"the evidence reached 1 / {level:g} after {at} samples"
+        if self._faults():
+            return "faulty", f"something else than a token came out: {next(iter(self._faults()))}"
+        notes = [note for found in self.laws.values() for note in found.findings]
+        if notes:
+            return "faulty", f"every law is the target's, but {notes[0]}"
+        if self.gathered is None:
+            return "consistent", self._proved()
+        return self._sampled()
+
+    def _proved(self) -> str:
+        cases = f"{len(self.laws)} cases" if len(self.laws) > 1 else "the case tried"
+        if all(found.exact for found in self.laws.values()):
+            return f"its law was found, and equals the target's exactly in {cases}"
+        return f"its law was found, and is the target's up to rounding in {cases}"
+
+    def _sampled(self) -> tuple[str, str]:
+        gathered, detect = self.gathered, self.audit.budget.detect
+        assert gathered is not None
+        if gathered.bound is not None and gathered.bound <= detect:
+            return "consistent", f"a total variation of {detect:g} or more was excluded"
+        sizes = [size for size in self._detectable().values() if size is not None]
+        if gathered.bound is None and sizes and max(sizes) <= detect:
+            return "consistent", f"every suspect of total variation {detect:g} would have shown"
+        return "inconclusive", f"{gathered.ended}, before a bug of size {detect:g} was excluded"
+
+    def _bound(self, verdict: str) -> Bound | None:
+        if verdict in ("refuted", "faulty"):
+            return None
+        if self.gathered is None:
+            gap = max(_total_variation(found) for found in self.laws.values())
+            return Bound(float(gap), "each outcome, from the law itself")
+        if self.gathered.bound is None:
+            return None
+        labels = {partition(self.audit.cases[at].wanted).label for at in self.rest}
+        return Bound(self.gathered.bound, "; ".join(sorted(labels)))
+
+    def _detectable(self) -> dict[str, float | None]:
+        level = self.audit.budget.level
+        if self.gathered is not None:
+            return self.gathered.bets.detectable(self.gathered.process.samples, level)
+        bets = Bets.on([self.audit.cases[at] for at in self.laws])
+        seen = [name for group in bets.twins.values() for name in group]
+        tolerance = max(float(found.tolerance) for found in self.laws.values())
+        return dict.fromkeys(seen, tolerance) | dict.fromkeys(bets.unseen)
+
+    def _diagnosis(self) -> Diagnosis:
+        if self.gathered is not None and self.gathered.process.refuted:
+            return weighed(self.gathered.process.weights(), self.gathered.bets.twins)
+        cases = [self.audit.cases[at] for at in self.laws]
+        return by_law(cases, [found.law for found in self.laws.values()])
+
+    def _findings(self) -> list[Finding]:
+        findings = []
+        for at, case in enumerate(self.audit.cases):
+            if at in self.laws:
+                findings.append(_enumerated(case, self.laws[at]))
+            elif self.gathered is not None:
+                counts = self.gathered.process.counts(self.rest.index(at))
+                findings.append(_counted(case, counts, self.gathered))
+        return findings
+
+    def _faults(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for law in self.laws.values():
+            for outcome, weight in law.law.items():
+                if isinstance(outcome, Fault):
+                    found[outcome.what] = f"with probability {float(weight):.4g}"
+        for what, times in (self.gathered.faults if self.gathered else {}).items():
+            found[what] = f"{times} of {self.gathered.calls if self.gathered else 0} calls"
+        return found
+
+    def _notes(self) -> list[tuple[int, str]]:
+        return [(at, n) for at, law in self.laws.items() for n in (*law.findings, *law.remarks)]
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _right_tokens(found: Enumeration) -> bool:
+    """Say whether the law is right but for faults: no outcome comes too often."""
+    over = [
+        seen - found.wanted.get(outcome, Fraction(0))
+        for outcome, seen in found.law.items()
+        if not isinstance(outcome, Fault)
+    ]
+    return found.agrees or (
+        any(isinstance(outcome, Fault) for outcome in found.law)
+        and max(over, default=Fraction(0)) <= found.tolerance
+    )
+
+
+def _total_variation(found: Enumeration) -> Fraction:
+    every: set[Hashable] = {*found.law, *found.wanted}
+    zero = Fraction(0)
+    return sum((abs(found.law.get(o, zero) - found.wanted.get(o, zero)) for o in every), zero) / 2
+
+
+def _enumerated(case: Case, found: Enumeration) -> Finding:
+    how = "with fractions" if found.arithmetic == "fractions" else "with floats"
+    return Finding(
+        name=case.name,
+        rows=case.rows,
+        labels=tuple(case.label(at) for at in range(len(case.outcomes))),
+        wanted=tuple(case.wanted),
+        seen=tuple(case.as_row(found.law)),
+        method=f"{found.method}, {how}, {found.runs} runs",
+        verdict="refuted" if not found.agrees else "exact" if found.exact else "up to rounding",
+        counterexample=found.counterexample(),
+    )
+
+
+SHOWN_OUTCOMES = 32
+
+
+def _counted(case: Case, counts: Row, gathered: Gathered) -> Finding:
+    total = int(counts.sum())
+    shown = np.argsort(-case.wanted.astype(np.float64), kind="stable")[:SHOWN_OUTCOMES]
+    impossible = np.flatnonzero((counts > 0) & (case.wanted == 0))
+    counterexample = None
+    if impossible.size:
+        label = case.label(int(impossible[0]))
+        counterexample = f"{label} came out, which the target cannot emit"
+    return Finding(
+        name=case.name,
+        rows=case.rows,
+        labels=tuple(case.label(int(at)) for at in shown),
+        wanted=tuple(case.wanted[shown]),
+        seen=tuple(float(counts[at]) / max(total, 1) for at in shown),
+        method=f"{total} samples",
+        verdict="sampled" if informative(case) else "sampled, no bound",
+        counterexample=counterexample,
+    )
