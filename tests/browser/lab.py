@@ -92,6 +92,13 @@ def predict(page, answer="Yes"):
     return page
 
 
+def editor(page):
+    """Go to the editor, which is loaded when it comes near."""
+    page.locator("#code h2").scroll_into_view_if_needed()
+    page.locator("#code .cm-content").wait_for()
+    return page.locator("#code .cm-content")
+
+
 def wait_until(true, seconds=5):
     deadline = time.monotonic() + seconds
     while not true():

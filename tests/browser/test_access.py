@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.lab import predict, settled, words
+from browser.lab import editor, predict, settled, words
 from draftproof.lesson.shelf import find
 
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
@@ -81,6 +81,7 @@ def test_the_whole_lesson_with_the_keyboard_alone(visit, lab):
         keys.type(typed)
         keys.press("Enter")
     assert page.locator("#numbers .verdict.right").count() == 3
+    page.locator("#code .cm-content").wait_for(state="attached")
     keys.tab_to(named("Your program", "code"))
     keys.press("Control+a")
     keys.type(CODE.reference)
@@ -118,7 +119,7 @@ def test_axe_finds_nothing(visit, lab, look):
     box.press("Enter")
     page.get_by_role("button", name="Draw", exact=True).click()
     page.locator("#measure .verdicts").wait_for()
-    page.locator("#code .cm-content").wait_for()
+    editor(page)
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(
         "(tags) => axe.run(document, {runOnly: {type: 'tag', values: tags}})", RULES
@@ -136,7 +137,7 @@ def test_no_page_wide_sideways_scrolling(visit, lab, width):
     page = predict(settled(visit(lab.address, viewport={"width": width, "height": 700})))
     page.get_by_role("button", name="Draw", exact=True).click()
     page.locator("#measure .verdicts").wait_for()
-    page.locator("#code .cm-content").wait_for()
+    editor(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from browser.lab import predict, settled, words
+from browser.lab import editor, predict, settled, words
 from draftproof.lesson.shelf import find
 
 CODE = find(3).step("code")
@@ -183,9 +183,9 @@ def test_a_program_cannot_reach_the_server(exercise, watch, lab):
 
 
 def test_control_enter_and_command_enter_run_in_the_editor(coding):
-    editor = coding.locator("#code .cm-content")
+    box = editor(coding)
     for shortcut in ("Control+Enter", "Meta+Enter"):
-        editor.focus()
+        box.focus()
         coding.keyboard.press(shortcut)
         coding.locator("#code .python.running").wait_for(state="attached")
         coding.locator("#code .python:not(.running)").wait_for(timeout=40_000)

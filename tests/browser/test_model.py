@@ -32,7 +32,7 @@ def test_the_recorded_decoding_replays_to_its_own_verdicts(opened):
 def test_the_strip_steps_forward_and_back_and_names_each_verdict(opened):
     strip = opened.locator("#model .strip")
     said = set()
-    for _ in range(40):
+    for _ in range(60):
         said.add(words(strip.locator(".detail > p").inner_text()))
         if strip.get_by_role("button", name="Next").is_disabled():
             break

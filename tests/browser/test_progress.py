@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from browser.lab import Lab, predict, settled, wait_until, words
+from browser.lab import Lab, editor, predict, settled, wait_until, words
 from draftproof.lesson.shelf import find
 
 CODE = find(3).step("code")
@@ -53,7 +53,7 @@ def test_work_survives_a_reload_and_a_restart_on_another_port(visit, tmp_path):
     try:
         assert second.home != first.home
         again = visit(second.address)
-        again.locator("#code .cm-content").wait_for()
+        editor(again)
         assert shown(again) == (True, "3/8", ["mine = 1"])
     finally:
         second.stop()
@@ -130,7 +130,7 @@ def test_a_program_from_an_older_lesson_is_kept_and_said_to_be_older(visit, lab,
     state = {"rev": 7, "data": {"v": 1, "lessons": lessons}}
     (lab.folder / "progress.json").write_text(json.dumps(state), encoding="utf-8")
     page = visit(lab.address)
-    page.locator("#code .cm-content").wait_for()
+    editor(page)
     code = words(page.locator("#code").inner_text())
     assert "mine = 2" in code
     assert "Start over" in code
