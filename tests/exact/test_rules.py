@@ -227,6 +227,15 @@ def test_without_replacement_covers():
         assert not covered or proof.acceptance == 1
 
 
+def test_paths_of_three_tokens_are_judged_exactly():
+    """The place of a prefix among all strings matters from the third position on."""
+    rule = find_rule("multi-path-block")
+    for seed in (0, 2, 4, 6):
+        (one,) = instances(random_world(seed, 2), rule, k=3, drafts=2)
+        proof = prove_instance(rule, one)
+        assert proof.exact, proof.counterexample
+
+
 def test_verdicts_name_a_real_branch_of_the_tree():
     rule = find_rule("tree")
     for seed in range(10):

@@ -65,7 +65,7 @@ def verify_traversal(chance: Chance, draft: Draft, rows: Sequence[Row]) -> Verdi
 def _passes(
     chance: Chance, draft: Draft, node: int, part: Any, whole: Any, trials: list[Trial]
 ) -> bool:
-    kept = part > 0 and bool(chance.at("coin", node).accepts(part, whole))
+    kept = chance.at("coin", node).accepts(part, whole)
     trials.append(Trial(node, draft.tokens[node], part, whole, kept))
     return kept
 
