@@ -47,6 +47,7 @@ def case(chance):
     columns = {
         "p": p,
         "q": q,
+        "acceptance": dist.acceptance(p, q),
         "residual": dist.residual(p, q),
         "exact": dist.exact_distribution(p, q),
         "naive": dist.naive_distribution(p, q),

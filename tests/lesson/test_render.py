@@ -12,7 +12,7 @@ import pytest
 
 from draftproof.lesson import render
 from draftproof.lesson.assets import Assets, shipped
-from draftproof.lesson.content import Table
+from draftproof.lesson.content import Code, Table
 from draftproof.lesson.prose import Prose
 from draftproof.lesson.shelf import chapter, find, lessons
 
@@ -136,7 +136,7 @@ def test_page_data_carries_what_the_widgets_need_and_cannot_end_its_script():
     data = page_data(text)
     assert [step["id"] for step in data["steps"]] == [step.id for step in find(3).steps]
     code = next(step for step in data["steps"] if step["kind"] == "code")
-    assert set(code["exercise"]) == {"entry", "reference", "tests", "known_wrong"}
+    assert code["exercise"] == find(3).only(Code).exercise()
     assert all(set(test) == {"id", "name"} for test in code["tests"])
     assert {"grader/__init__.py", "numpy/__init__.py"} <= set(data["python"])
     assert "<" not in re.search(r'id="page-data">(.*?)</script>', text, re.DOTALL)[1]

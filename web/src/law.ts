@@ -6,6 +6,8 @@ export type Row = readonly Rational[];
 export interface Laws {
   /** min(p, q): drafted and kept. */
   readonly covered: Row;
+  /** min(1, p / q); where q is 0, 1 if p is positive and 0 if not. */
+  readonly acceptance: Row;
   readonly difference: Row;
   readonly reject: Rational;
   /** max(0, p - q) divided by its sum; p where that is zero everywhere. */
@@ -18,6 +20,7 @@ export interface Laws {
 export function laws(p: Row, q: Row): Laws {
   const covered = p.map((x, i) => x.min(q[i]!));
   const reject = ONE.minus(sum(covered));
+  const acceptance = p.map((x, i) => (q[i]!.sign ? x.over(q[i]!).min(ONE) : x.sign ? ONE : ZERO));
   const difference = p.map((x, i) => x.minus(q[i]!));
   const shortfall = difference.map((x) => x.max(ZERO));
   const missing = sum(shortfall);
@@ -25,7 +28,7 @@ export function laws(p: Row, q: Row): Laws {
   const residual = residualNeeded ? shortfall.map((x) => x.over(missing)) : p;
   const after = (replacement: Row): Row => covered.map((x, i) => x.plus(reject.times(replacement[i]!)));
   const [corrected, naive] = [after(residual), after(p)];
-  return { covered, difference, reject, residual, residualNeeded, corrected, naive };
+  return { covered, acceptance, difference, reject, residual, residualNeeded, corrected, naive };
 }
 
 /** Whether resampling from p is right here: q is the same multiple of p wherever p is positive. */

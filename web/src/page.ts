@@ -46,10 +46,22 @@ export interface TableStep extends StepBase {
   readonly p: readonly string[];
   readonly q: readonly string[];
   readonly columns: readonly Column[];
+  readonly facts: readonly Fact[];
   readonly presets: readonly Preset[];
 }
 
-export type Column = "token" | "p" | "q" | "residual" | "corrected" | "naive";
+export type Column =
+  | "token"
+  | "p"
+  | "q"
+  | "covered"
+  | "acceptance"
+  | "residual"
+  | "corrected"
+  | "naive";
+
+/** What is shown once, below the table. */
+export type Fact = "reject" | "overlap" | "variation" | "difference";
 
 export interface AnswerItem {
   readonly id: string;

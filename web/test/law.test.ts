@@ -39,6 +39,7 @@ interface Case {
   readonly p: readonly string[];
   readonly q: readonly string[];
   readonly reject: string;
+  readonly acceptance: readonly string[];
   readonly residual: readonly string[];
   readonly exact: readonly string[];
   readonly naive: readonly string[];
@@ -50,6 +51,7 @@ test("every column agrees with the Python library", { skip: !cases && "set LAW_C
   for (const one of JSON.parse(readFileSync(cases!, "utf8")) as Case[]) {
     const law = laws(row(one.p), row(one.q));
     assert.equal(law.reject.toString(), one.reject);
+    assert.deepEqual(shown(law.acceptance), one.acceptance);
     assert.deepEqual(shown(law.residual), one.residual);
     assert.deepEqual(shown(law.corrected), one.exact);
     assert.deepEqual(shown(law.naive), one.naive);

@@ -29,6 +29,8 @@ COLUMNS = {
     "token": "token",
     "p": "$p$",
     "q": "$q$",
+    "covered": "drafted and kept",
+    "acceptance": "kept when drafted",
     "residual": "residual",
     "corrected": "output with the correction",
     "naive": "output when resampling from $p$",
@@ -100,7 +102,13 @@ def grid(table: Table) -> list[dict[str, Cell]]:
     """
     p, q = (np.array(row, dtype=object) for row in (table.p, table.q))
     laws = {"corrected": dist.exact_distribution(p, q), "naive": dist.naive_distribution(p, q)}
-    plain = {"p": p, "q": q, "residual": dist.residual(p, q)}
+    plain = {
+        "p": p,
+        "q": q,
+        "covered": np.minimum(p, q),
+        "acceptance": dist.acceptance(p, q),
+        "residual": dist.residual(p, q),
+    }
     return [
         {name: Cell(row[token]) for name, row in plain.items()}
         | {name: Cell(law[token], law[token] - p[token]) for name, law in laws.items()}

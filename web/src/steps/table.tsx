@@ -5,8 +5,8 @@ import type { Context } from "../context";
 import { laws, whyRight, type Laws, type Row } from "../law";
 import { parsePlace, place } from "../link";
 import { Mass } from "../mass";
-import type { Column, Preset, TableStep } from "../page";
-import { Rational } from "../rational";
+import type { Column, Fact, Preset, TableStep } from "../page";
+import { ONE, Rational } from "../rational";
 import { Exact, Html, minus, plainText } from "../ui";
 import {
   fromLink,
@@ -95,7 +95,7 @@ export function Table({ step, context }: { step: TableStep; context: Context }) 
       <Presets presets={step.presets} chosen={preset} onChoose={choose} />
       {preset && <Html html={preset.note} />}
       <Grid step={step} context={context} names={names} pair={pair} onChange={change} onSettle={settle} />
-      <Below pair={pair} names={names} />
+      <Below step={step} pair={pair} names={names} />
       <CopyLink pair={pair} step={step} />
     </div>
   );
@@ -182,6 +182,13 @@ function Cell(props: CellProps) {
     case "p":
     case "q":
       return <WeightCell {...props} which={column} />;
+    case "covered":
+    case "acceptance":
+      return (
+        <td role="cell" {...label(props)}>
+          <Exact value={law[column][token]!} />
+        </td>
+      );
     case "residual":
       return (
         <td role="cell" class={law.residualNeeded ? "residual" : "residual unused"} {...label(props)}>
@@ -307,30 +314,50 @@ function Typed(props: { label: string; value: Rational; onValue(value: Rational)
   );
 }
 
-function Below({ pair, names }: { pair: Pair; names: readonly string[] }) {
+function Below({ step, pair, names }: { step: TableStep; pair: Pair; names: readonly string[] }) {
   const [p, q] = [toRow(pair.p), toRow(pair.q)];
   const law = laws(p, q);
-  const right = whyRight(p, q);
+  const outputs = step.columns.includes("naive");
+  const right = outputs ? whyRight(p, q) : null;
   return (
     <>
       <dl class="facts">
-        <dt>P(reject)</dt>
-        <dd class="reject">
-          <Exact value={law.reject} />
-        </dd>
-        <dt>p − q</dt>
-        <dd class="difference">
-          {law.difference.map((x, i) => (
-            <Exact key={i} value={x} signed />
-          ))}
-        </dd>
+        {step.facts.map((fact) => (
+          <FactLine key={fact} fact={fact} law={law} />
+        ))}
       </dl>
-      <Mass names={names} p={p} law={law} />
+      {outputs && <Mass names={names} p={p} law={law} />}
       {right && (
         <p class="why-right">
           <strong>The shortcut is right here.</strong> {right}
         </p>
       )}
+    </>
+  );
+}
+
+const FACTS: Record<Fact, string> = {
+  reject: "P(reject)",
+  overlap: "overlap, the sum of min(p, q)",
+  variation: "total variation distance",
+  difference: "p − q",
+};
+
+function FactLine({ fact, law }: { fact: Fact; law: Laws }) {
+  const values: Record<Fact, Row> = {
+    reject: [law.reject],
+    overlap: [ONE.minus(law.reject)],
+    variation: [law.reject],
+    difference: law.difference,
+  };
+  return (
+    <>
+      <dt>{FACTS[fact]}</dt>
+      <dd class={fact}>
+        {values[fact].map((x, i) => (
+          <Exact key={i} value={x} signed={fact === "difference"} />
+        ))}
+      </dd>
     </>
   );
 }
