@@ -94,7 +94,7 @@ def predict(page, answer="Yes"):
 
 def editor(page):
     """Go to the editor, which is loaded when it comes near."""
-    page.locator("#code h2").scroll_into_view_if_needed()
+    page.locator("#code .write").scroll_into_view_if_needed()
     page.locator("#code .cm-content").wait_for()
     return page.locator("#code .cm-content")
 

@@ -26,7 +26,9 @@ STUBBORN = {
 GRADER = """async ({programs, exercise}) => {
     const page = JSON.parse(document.getElementById('page-data').textContent);
     const worker = new Worker(page.worker, {type: 'module'});
-    const answer = () => new Promise((done) => { worker.onmessage = ({data}) => done(data); });
+    const answer = () => new Promise((done) => {
+        worker.onmessage = ({data}) => { if (data.type !== 'progress') done(data); };
+    });
     worker.postMessage({type: 'start', pyodide: page.pyodide, files: page.python, interrupt: null});
     await answer();
     const replies = [];

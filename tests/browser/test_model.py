@@ -25,7 +25,7 @@ def test_the_recorded_decoding_replays_to_its_own_verdicts(opened):
     records = next(step for step in page["steps"] if step["id"] == "model")["records"]
     assert records, "no recorded decoding ships with the lesson"
     assert replay(records) == []
-    verdicts = {token["verdict"] for one in records for token in one.get("draft", ()) if token}
+    verdicts = {token["verdict"] for one in records[1:-1] for token in one["draft"]}
     assert {"kept", "rejected"} <= verdicts
 
 
