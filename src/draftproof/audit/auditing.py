@@ -313,7 +313,7 @@ class _Reporter:
             return "refuted", f"its law was found, and is not the target's in {len(wrong)} cases"
         if self.gathered is not None and self.gathered.process.refuted:
             at = self.gathered.process.crossed_at
-            return "refuted", f"the evidence reached 1 / {level:g} after {at} samples"
+            return "refuted", f"the evidence reached {1 / level:,.0f} to 1 after {at:,} samples"
         if self._faults():
             return "faulty", f"something else than a token came out: {next(iter(self._faults()))}"
         notes = [note for found in self.laws.values() for note in found.findings]

@@ -242,7 +242,13 @@ class StreamEProcess(Stakes):
 
     def __init__(self, names: Sequence[str], *, level: float = 1e-6) -> None:
         super().__init__(names, level)
-        self._places = EProcess(np.full(self.BINS, 1 / self.BINS), {}, level=self.level)
+        self.uniform: Floats = np.full(self.BINS, 1 / self.BINS)
+        self._places = EProcess(self.uniform, {}, level=self.level)
+
+    @property
+    def places(self) -> Counts:
+        """How often a token's place in its row fell in each bin."""
+        return self._places.counts(0)
 
     def update(self, p: Row, token: int, laws: Sequence[Row | None], *, v: float) -> None:
         """Take in one token, its target row, the laws bet on (None abstains) and a uniform v."""

@@ -23,6 +23,7 @@ BROKEN_PIPE = 141
 VERBS = {
     "run": ("draftproof.cli.run:run", "Decode a prompt on a real model, with speculation."),
     "prove": ("draftproof.cli.prove:prove", "Is this verification rule exact?"),
+    "audit": ("draftproof.cli.audit:audit", "Does somebody else's sampler follow the target?"),
     "plan": ("draftproof.cli.plan:plan", "Does speculation pay, and with which k?"),
     "learn": ("draftproof.cli.learn:learn", "Open the interactive lessons."),
     "demo": ("draftproof.cli.demo:demo", "See all of it once: a real run, a table, a proof."),

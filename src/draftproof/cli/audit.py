@@ -1,0 +1,307 @@
+"""The verb `audit`: whether somebody else's sampler follows the target, and which bug it has."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table as Grid
+
+from draftproof.audit.auditing import Audit, Finding, Report, prepare
+from draftproof.audit.report import VERDICTS, as_html, as_json, bound_words, shown
+from draftproof.audit.sequential import Budget
+from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
+from draftproof.cli.reading import PROBABILITY, ROW, TIME, count
+from draftproof.cli.screen import Progress, console_for, harmless
+from draftproof.dist import Row
+from draftproof.errors import InvalidInput
+
+CODES = {
+    "consistent": DONE,
+    "refuted": DOES_NOT_HOLD,
+    "faulty": DOES_NOT_HOLD,
+    "inconclusive": INCONCLUSIVE,
+}
+
+
+@click.command(
+    epilog="""\b
+    Examples:
+      draftproof audit sampler.py:step
+      draftproof audit package.module:verify --signature block --html report.html
+      draftproof audit sampler.py:step --target-row 1/2,3/10,1/5 --draft-row 1/4,1/2,1/4
+      draftproof audit run.jsonl
+
+    \b
+    The function is called as
+      step   fn(p, q, rng) -> token
+      block  fn(target_rows, draft_rows, draft_tokens, rng) -> (accepted, token)
+      batch  the same over lists, one entry per request
+    with a NumPy Generator as rng. A .jsonl file is a recorded trace (docs/audit.md).
+
+    Exit codes: 0 consistent; 1 refuted, or something else than tokens came out; 2 bad input;
+    3 inconclusive.""",
+)
+@click.argument("target", metavar="TARGET")
+@click.option(
+    "--level",
+    type=PROBABILITY,
+    default="1e-6",
+    show_default=True,
+    help="Error level: how often a correct sampler may be refuted.",
+)
+@click.option(
+    "--max-samples",
+    type=count(1),
+    default="200000",
+    show_default=True,
+    help="Most samples, where the law cannot be enumerated.",
+)
+@click.option(
+    "--detect",
+    type=PROBABILITY,
+    default="0.05",
+    show_default=True,
+    help="Total variation to exclude; sampling ends when it is.",
+)
+@click.option("--target-row", type=ROW, help="Target probabilities.  [default: a battery of pairs]")
+@click.option("--draft-row", type=ROW, help="Draft probabilities.  [default: a battery of pairs]")
+@click.option(
+    "--signature",
+    type=click.Choice(["step", "block", "batch"]),
+    default="step",
+    show_default=True,
+    help="How the function is called (below).",
+)
+@click.option(
+    "--time-limit", type=TIME, default="120s", show_default=True, help="Most time for everything."
+)
+@click.option(
+    "--seed", type=count(0), default="0", show_default=True, help="Seed of the generator it gets."
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the report as one HTML file.  [default: none]",
+)
+@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.  [default: off]")
+def audit(
+    target: str,
+    target_row: Row | None,
+    draft_row: Row | None,
+    signature: str,
+    html: Path | None,
+    as_object: bool,
+    **limits: Any,
+) -> int:
+    """Say whether a sampler follows the target, and which bug it has if not.
+
+    TARGET is a function (path.py:name or module:name, which is imported and run) or a recorded
+    trace (a .jsonl file). Where the function's luck can be enumerated the verdict is a proof;
+    elsewhere it is evidence at a stated error level, and what it could not have seen is said.
+    """
+    if html is not None and not html.parent.is_dir():
+        raise InvalidInput(f"--html {html}: there is no folder {html.parent}; make it first.")
+    budget = Budget(
+        level=float(limits["level"]),
+        detect=float(limits["detect"]),
+        max_samples=limits["max_samples"],
+        seconds=float(limits["time_limit"]),
+        seed=limits["seed"],
+    )
+    with contextlib.redirect_stdout(sys.stderr):
+        plan = _planned(target, budget, target_row, draft_row, signature)
+    if isinstance(plan, Audit) and not as_object:
+        announce(plan, console_for(sys.stdout))
+    with contextlib.redirect_stdout(sys.stderr):
+        report = plan if isinstance(plan, Report) else _run(plan, quiet=as_object)
+    if html is not None:
+        html.write_text(as_html(report), encoding="utf-8")
+    if as_object:
+        click.echo(json.dumps(as_json(report), allow_nan=False))
+    else:
+        show(report, console_for(sys.stdout))
+    return CODES[report.verdict]
+
+
+def _planned(
+    target: str, budget: Budget, p: Row | None, q: Row | None, signature: str
+) -> Audit | Report:
+    """Get ready; a trace or a server needs no announcement and is audited at once."""
+    if target.startswith(("http://", "https://")):
+        return _server(target, budget)
+    if target.endswith(".jsonl"):
+        from draftproof.audit.records import audit_records
+
+        return audit_records(Path(target), budget)
+    fn = load_function(target)
+    return prepare(fn, p, q, signature=signature, budget=budget, name=target)
+
+
+def _run(plan: Audit, *, quiet: bool) -> Report:
+    return plan.run(Progress(quiet=quiet or not sys.stderr.isatty()))
+
+
+def _server(url: str, budget: Budget) -> Report:
+    try:
+        server = importlib.import_module("draftproof.audit.server")
+    except ModuleNotFoundError:
+        raise InvalidInput(
+            f"TARGET is {url}; this version audits functions and recorded traces, not servers: "
+            f"write what the server emitted as a .jsonl file (docs/audit.md) and audit that."
+        ) from None
+    report: Report = server.audit_server(url, budget)
+    return report
+
+
+def load_function(target: str) -> Callable[..., Any]:
+    """Give the function that ``path.py:name`` or ``module:name`` names; its file is run.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such file, module or function, or the file fails when it is run.
+    """
+    where, colon, name = target.rpartition(":")
+    if not colon or not where or not name:
+        raise InvalidInput(
+            f"TARGET is {target!r}; name a function as path.py:name or module:name, or a recorded "
+            f"trace that ends in .jsonl."
+        )
+    module = _module(where)
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise InvalidInput(f"TARGET {target}: {where} has no function {name!r}; name one it has.")
+    fn: Callable[..., Any] = found
+    return fn
+
+
+def _module(where: str) -> ModuleType:
+    try:
+        if not where.endswith(".py"):
+            sys.path.insert(0, str(Path.cwd()))
+            return importlib.import_module(where)
+        if not Path(where).is_file():
+            raise InvalidInput(f"TARGET {where}: there is no such file; check the path.")
+        spec = importlib.util.spec_from_file_location("_under_audit", where)
+        if spec is None or spec.loader is None:
+            raise InvalidInput(f"TARGET {where}: is not a Python file.")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"TARGET {where}: cannot be loaded ({type(error).__name__}: {error}); it must run by "
+            f"itself with this Python."
+        ) from error
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+def announce(ready: Audit, console: Console) -> None:
+    """Say before the run what sampling would cost."""
+    sizes = sorted((size for size in ready.announced), key=lambda size: size.mean)
+    finite = [size for size in sizes if math.isfinite(size.mean)]
+    cases = f"{len(ready.cases)} inputs" if len(ready.cases) > 1 else ready.cases[0].rows
+    console.print(f"Auditing {ready.name} on {cases}, at level {ready.budget.level:g}.")
+    if not finite:
+        console.print("No suspect shows on this input: only the open bet is at work.")
+        return
+    middle, slowest = finite[len(finite) // 2], finite[-1]
+    console.print(
+        f"First its luck is enumerated. If that fails it is sampled: {len(finite)} suspects show "
+        f"here, and half of them need at most {middle.mean:,.0f} samples on average, the hardest "
+        f"({slowest.suspect}) {slowest.mean:,.0f}; at most {ready.budget.max_samples:,} are drawn."
+    )
+
+
+STYLES = {"consistent": "bold green", "inconclusive": "bold yellow"}
+
+
+def show(report: Report, console: Console) -> None:
+    """Print a report for people."""
+    style = STYLES.get(report.verdict, "bold red")
+    console.print(f"\n{VERDICTS[report.verdict]}", style=style)
+    console.print(f"{report.reason[:1].upper()}{report.reason[1:]}.")
+    if report.counterexample:
+        console.print(harmless(f"Counterexample in {report.counterexample}."))
+    for sentence in report.diagnosis.sentences():
+        console.print(sentence)
+    console.print()
+    console.print(law_table(report.findings), soft_wrap=False)
+    if report.diagnosis.suspects and report.method == "sequential":
+        console.print()
+        console.print(suspect_table(report), soft_wrap=False)
+    console.print(f"\nTotal variation: {bound_words(report)}.")
+    console.print(_spent(report))
+    for what, share in report.faults.items():
+        console.print(harmless(f"Seen {share}: {what}."))
+    for remark in dict.fromkeys(report.remarks):
+        console.print(harmless(f"Note: {remark}."), style="dim")
+
+
+def _spent(report: Report) -> str:
+    if report.samples == 0:
+        return f"Found by enumeration in {report.seconds:.1f} s, without sampling."
+    sizes = {n: s for n, s in report.smallest_detectable.items() if s is not None}
+    unseen = [n for n, s in report.smallest_detectable.items() if s is None]
+    said = f"{report.samples:,} samples in {report.seconds:.1f} s."
+    if report.verdict == "refuted":
+        return said
+    if sizes:
+        worst = max(sizes, key=lambda name: sizes[name])
+        said += (
+            f" Of {len(sizes)} suspects, each would have shown at a total variation of "
+            f"{sizes[worst]:.2g} or less (the hardest: {worst})."
+        )
+    if unseen:
+        said += f" Not visible on these inputs with this budget: {', '.join(unseen)}."
+    return said
+
+
+def law_table(findings: tuple[Finding, ...]) -> Grid:
+    """Give every case with its worst outcome."""
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for title in ("input", "found", "worst outcome", "wanted", "seen"):
+        grid.add_column(title, justify="right" if title in ("wanted", "seen") else "left")
+    for finding in findings:
+        gaps = [abs(float(s) - float(w)) for s, w in zip(finding.seen, finding.wanted, strict=True)]
+        at = max(range(len(gaps)), key=lambda place: gaps[place])
+        wrong = finding.verdict == "refuted"
+        grid.add_row(
+            finding.name,
+            finding.verdict,
+            finding.labels[at] if gaps[at] else "-",
+            shown(finding.wanted[at]) if gaps[at] else "",
+            shown(finding.seen[at]) if gaps[at] else "",
+            style="red" if wrong else "",
+        )
+    return grid
+
+
+def suspect_table(report: Report) -> Grid:
+    """Give the leading suspects with their share of the evidence."""
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("suspect")
+    grid.add_column("weight", justify="right")
+    grid.add_column("what it does")
+    for one in report.diagnosis.suspects[:6]:
+        grid.add_row(one.name, f"{one.weight:.1%}", one.about)
+    return grid
