@@ -7,7 +7,7 @@ costs other test suites nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -150,7 +150,7 @@ def _called(fn: Any) -> str:
     return str(getattr(fn, "__name__", repr(fn)))
 
 
-def _fail(headline: str, reasons: Sequence[str]) -> None:
+def _fail(headline: str, reasons: Sequence[str]) -> NoReturn:
     """Fail with the counterexample and nothing of our own code."""
     pytest.fail("\n".join([headline, *(f"  {reason}" for reason in reasons)]), pytrace=False)
 

@@ -111,7 +111,8 @@ class Enumeration:
             return "not the target's law"
         if self.exact:
             return "exact"
-        return f"the target's law to within {float(self.tolerance):.1g}, the rounding of floats"
+        gap, allowed = float(self.gap), float(self.tolerance)
+        return f"the target's law up to rounding (off by {gap:.0e}, allowed {allowed:.0e})"
 
     def _difference(self, outcome: Hashable) -> Fraction:
         zero = Fraction(0)
