@@ -54,7 +54,7 @@ def photograph(browser: Browser, address: str, name: str, look: dict[str, Any]) 
     shoot(page, "#table", f"{name}.png")
     if name == "lesson-light":
         passed(page)
-        shoot(page, "#code .results", "lesson-passed.png")
+        shoot(page, "#code figure.frequencies", "lesson-passed.png")
     page.close()
 
 
