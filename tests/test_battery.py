@@ -16,7 +16,7 @@ from draftproof.battery import (
     prove_all,
     prove_rule,
 )
-from draftproof.contracts import Guarantee
+from draftproof.contracts import Guarantee, Source, Verdict
 from draftproof.proof import prove, prove_instance
 from draftproof.rules import RULES, find_rule
 from suspects import branching_suspects as suspects
@@ -144,6 +144,23 @@ def test_every_exact_rule_has_a_suspect():
 
 def test_the_parts_the_block_suspects_are_made_of_are_right():
     assert prove_rule(suspects.BLOCK_BY_HAND, k=3).exact
+
+
+def test_a_mistake_that_shows_only_in_the_loop_is_found_there():
+    """Right for drafts of two tokens, wrong for the shorter ones that end a text."""
+    token_wise = find_rule("token-wise")
+
+    def verify(chance, draft, rows):
+        if len(draft) == 1:
+            return Verdict((0,), (Source.TARGET,), ())
+        return token_wise.verify(chance, draft, rows)
+
+    rule = replace(token_wise, name="wrong-at-the-end", verify=verify)
+    assert prove(rule, [instance(world, rule, k=2) for world in WORLDS]).exact
+    proof = prove_rule(rule, k=2)
+    assert not proof.exact
+    assert proof.gap > 0
+    assert "too much" in proof.counterexample or "too little" in proof.counterexample
 
 
 def test_siblings_that_claim_to_be_drawn_with_replacement_are_refuted():

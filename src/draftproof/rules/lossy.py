@@ -152,7 +152,7 @@ def _admitting(name: str, admits: Admits) -> Any:
         trials: list[Trial] = []
         for node, token in enumerate(draft.tokens):
             p, q = rows[node], draft.rows[node]
-            kept = bool(p[token] > 0) and admits(p, token)
+            kept = admits(p, token)
             trials.append(Trial(node, token, p[token], q[token], kept, coin=False))
             if not kept:
                 last = chance.at("residual", node).pick(p)

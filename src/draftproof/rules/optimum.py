@@ -82,8 +82,8 @@ def _iid(p: Row, q: Row, n: int) -> Any:
 
 
 def _least_cut(p: Row, inside: Row) -> Any:
-    """Give ``1 + min_j (P_j - inside_j)`` over prefixes, the empty one included."""
-    return 1 + min((np.cumsum(p) - inside).min(), 0)
+    """Give ``1 + min_j (P_j - inside_j)`` over prefixes; the last one alone gives at most 1."""
+    return 1 + (np.cumsum(p) - inside).min()
 
 
 def _without_replacement(p: Row, q: Row, n: int) -> Any:
