@@ -10,6 +10,7 @@ within a line and ``$$tex$$`` on its own. Probabilities are strings, as fraction
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -81,13 +82,80 @@ class Preset:
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Step):
-    """The live table; ``p`` and ``q`` are where it starts, one row of the table per token."""
+    """The live table; ``p`` and ``q`` are where it starts, one row of the table per token.
+
+    ``columns`` are shown per token, and ``facts`` once, below them.
+    """
 
     tokens: tuple[str, ...]
     p: tuple[Fraction, ...]
     q: tuple[Fraction, ...]
     columns: tuple[str, ...]
+    facts: tuple[str, ...]
     presets: tuple[Preset, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that a curve depends on: its range, the size of a step, and where it starts."""
+
+    id: str
+    title: str
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    value: Fraction
+    unit: str = ""
+
+    def values(self) -> tuple[Fraction, ...]:
+        """Every value that it can take."""
+        steps = int((self.high - self.low) / self.step)
+        return tuple(self.low + self.step * i for i in range(steps + 1))
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a chart: a formula of :mod:`draftproof.lesson.curves`, and what to call it."""
+
+    formula: str
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve(Step):
+    """A chart whose parameters can be changed; ``x`` is the one that runs along the axis.
+
+    ``best`` names the series whose highest point is marked, the first of several.
+    """
+
+    x: str
+    y: str
+    parameters: tuple[Parameter, ...]
+    series: tuple[Series, ...]
+    best: str = ""
+
+    @property
+    def axis(self) -> Parameter:
+        """The parameter along the axis."""
+        return next(one for one in self.parameters if one.id == self.x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds(Step):
+    """Rounds of two greedy models, of which the draft and ``k`` can be changed.
+
+    ``target`` and ``draft`` say what each writes after each token (see
+    :mod:`draftproof.lesson.rounds`).
+    """
+
+    tokens: tuple[str, ...]
+    target: tuple[int, ...]
+    draft: tuple[int, ...]
+    prompt: tuple[int, ...]
+    k: int
+    most_k: int
+    stop: int
+    limit: int
 
 
 @dataclass(frozen=True)
@@ -120,11 +188,25 @@ class Answers(Step):
 
 
 @dataclass(frozen=True)
+class Function:
+    """A function that the exercise asks for: ``name(parameters) -> returns``.
+
+    ``returns`` is ``number``, ``row`` (numbers), ``table`` (rows), ``token`` or ``tokens``.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    returns: str
+
+
+@dataclass(frozen=True)
 class Test:
     """One test of the exercise. ``check`` says how it is judged (see the grader).
 
-    ``expect`` is the value or the law; ``grid`` is the number of equal steps on which a uniform
-    draw is enumerated; ``trials``, ``seed`` and ``method`` belong to the tests by counts.
+    ``p`` and ``q`` are rows over the same tokens, ``args`` all other inputs by name. ``expect`` is
+    the value or the law; ``grid`` is the number of equal steps on which a uniform draw is
+    enumerated; ``trials``, ``seed`` and ``method`` belong to the tests by counts, and ``law_of``
+    names the function whose known wrong programs explain counts that are off.
     """
 
     __test__ = False
@@ -133,13 +215,15 @@ class Test:
     name: str
     function: str
     check: str
-    p: tuple[Fraction, ...]
-    q: tuple[Fraction, ...]
-    expect: tuple[Fraction, ...] = ()
+    p: tuple[Fraction, ...] = ()
+    q: tuple[Fraction, ...] = ()
+    args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    expect: tuple[Any, ...] = ()
     grid: int = 0
     trials: int = 0
     seed: int = 0
     method: str = ""
+    law_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,11 +241,21 @@ class KnownWrong:
     code: str
 
 
+@dataclass(frozen=True)
+class Plot:
+    """What to call the parts of the drawing of a learner's own frequencies, after a pass."""
+
+    truth: str
+    rows: tuple[str, ...]
+    exact: str
+    naive: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Code(Step):
     """The programming exercise."""
 
-    entry: tuple[str, ...]
+    functions: tuple[Function, ...]
     filename: str
     time_limit_s: float
     starter: str
@@ -169,11 +263,17 @@ class Code(Step):
     hints: tuple[str, ...]
     tests: tuple[Test, ...]
     known_wrong: tuple[KnownWrong, ...]
+    plot: Plot | None = None
+
+    @property
+    def entry(self) -> tuple[str, ...]:
+        """The names of the functions."""
+        return tuple(function.name for function in self.functions)
 
     def exercise(self) -> Json:
         """Everything :func:`draftproof.lesson.grader.grade` needs, as plain JSON."""
         return {
-            "entry": list(self.entry),
+            "functions": [to_json(function) for function in self.functions],
             "reference": self.reference,
             "tests": [to_json(test) for test in self.tests],
             "known_wrong": [to_json(wrong) for wrong in self.known_wrong],
@@ -269,6 +369,8 @@ def to_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: to_json(item) for name, item in value.items()}
     if dataclasses.is_dataclass(value):
         return {
             field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)

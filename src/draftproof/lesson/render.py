@@ -21,8 +21,10 @@ from markupsafe import Markup
 
 from draftproof import dist
 from draftproof.lesson.assets import Assets
-from draftproof.lesson.content import Code, Json, Lesson, Step, Table, Trace, to_json
+from draftproof.lesson.content import Code, Curve, Json, Lesson, Rounds, Step, Table, Trace, to_json
+from draftproof.lesson.curves import FORMULAS
 from draftproof.lesson.prose import Prose
+from draftproof.lesson.rounds import Turn, play
 from draftproof.lesson.shelf import chapter, lessons
 
 COLUMNS = {
@@ -76,6 +78,9 @@ def _render(template: str, assets: Assets, prose: Prose, nonce: str, page: Json)
         "block": prose.block,
         "inline": prose.inline,
         "grid": grid,
+        "curve_rows": curve_rows,
+        "turns": turns,
+        "number": number,
         "decimal": decimal,
         "signed": signed,
         "minus": minus,
@@ -114,6 +119,29 @@ def grid(table: Table) -> list[dict[str, Cell]]:
         | {name: Cell(law[token], law[token] - p[token]) for name, law in laws.items()}
         for token in range(len(table.tokens))
     ]
+
+
+def curve_rows(curve: Curve) -> list[tuple[Fraction, list[Fraction | None]]]:
+    """Give a chart's values where it starts: for every x the value of each series."""
+    start = {one.id: one.value for one in curve.parameters}
+    return [
+        (x, [FORMULAS[one.formula](start | {curve.x: x}) for one in curve.series])
+        for x in curve.axis.values()
+    ]
+
+
+def turns(step: Rounds) -> tuple[Turn, ...]:
+    """Give the rounds as they are played before anything is changed."""
+    return play(step.target, step.draft, step.prompt, k=step.k, stop=step.stop, limit=step.limit)
+
+
+def number(value: Fraction) -> str:
+    """Give a value as a decimal alone.
+
+    >>> number(Fraction(3, 8)), number(Fraction(2)), number(Fraction(1, 3))
+    ('0.375', '2', '≈ 0.3333')
+    """
+    return decimal(value) or minus(str(value))
 
 
 def decimal(value: Fraction) -> str:

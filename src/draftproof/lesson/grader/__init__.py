@@ -26,8 +26,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from .case import Case
 from .counts import drawing
-from .judge import JUDGES, Case
+from .judge import JUDGES
 from .program import Problem, Program, Stopped
 
 Json = dict[str, Any]
@@ -108,11 +109,14 @@ def _judge(case: Case, reply: Json) -> Json:
 
 
 def _plots(cases: list[Case]) -> Json:
-    """Draw the first pair that was counted with both methods."""
+    """Draw the first law that was counted, by both methods where there are two."""
     counted = [case for case in cases if case.kept]
-    for naive in (case for case in counted if case.test["method"] == "naive"):
-        for exact in (case for case in counted if case.test["method"] == "exact"):
-            if (exact.p, exact.q) == (naive.p, naive.q):
-                series = {"exact": exact.kept, "naive": naive.kept}
-                return drawing(exact.p, exact.q, exact.test["trials"], series)
+    for case in counted:
+        series = {
+            other.test["method"] or "exact": other.kept
+            for other in counted
+            if other.inputs == case.inputs
+        }
+        if "exact" in series and case.test["method"] != "naive":
+            return drawing(case.expect, case.test["trials"], series)
     return {}

@@ -84,7 +84,7 @@ def wilson(count: int, trials: int, z: float) -> tuple[float, float]:
 
 
 def drawing(
-    p: Sequence[float], q: Sequence[float], trials: int, series: Mapping[str, Sequence[float]]
+    p: Sequence[float], trials: int, series: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
     """Return frequencies with Wilson intervals that hold at once for all cells of all series.
 
@@ -106,4 +106,4 @@ def drawing(
                 "holds_p": [low <= x <= high for x, (low, high) in zip(p, ends, strict=True)],
             }
         )
-    return {"p": list(p), "q": list(q), "trials": trials, "level": DRAWN_LEVEL, "series": drawn}
+    return {"p": list(p), "trials": trials, "level": DRAWN_LEVEL, "series": drawn}

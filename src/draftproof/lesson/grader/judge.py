@@ -7,174 +7,29 @@ laws) on the very case that failed, or by a sign such as a changed input; no sou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .case import Case, Json
 from .counts import LEVEL, RECOGNISE, inside
-from .program import Problem, Program
+from .program import Problem
 from .scripted import Unscripted, law
-from .values import (
-    TOLERANCE,
-    number_of,
-    numbers_of,
-    row,
-    same,
-    show,
-    show_call,
-    symptom,
-    token_of,
-)
+from .values import TOLERANCE, first_difference, same, show, symptom, token_of
 
-SIGNATURES = {
-    "speculative_step": "speculative_step(p, q, rng)",
-    "empirical": "empirical(p, q, trials, seed, method)",
-}
-SCALARS = ("rejection_probability",)
 COMPARED_GRID = 20
 SAMPLED_STEPS = 4000
 REPEATS = 3
 ALIKE = 1e-7
-
-Json = dict[str, Any]
-
-
-class Unreadable:
-    """Stands where a row should be: whoever reads it, in whatever way, gets an exception."""
-
-    __slots__ = ()
-
-
-def array(values: Sequence[float]) -> Any:
-    """Return the values as a new NumPy array (or one of the stand-in)."""
-    import numpy as np
-
-    return np.array(list(values), dtype=float)
-
-
-def signature(function: str) -> str:
-    """Return how the tests call a function."""
-    return SIGNATURES.get(function, f"{function}(p, q)")
-
-
-def read(function: str, value: Any, size: int) -> list[float]:
-    """Return what a function gave as a list of numbers, one for a scalar function."""
-    if function in SCALARS:
-        return [number_of(function, value)]
-    return numbers_of(function, value, size)
-
-
-class Case:
-    """One test, with everything needed to judge a submission by it and to explain the verdict."""
-
-    def __init__(self, program: Program, exercise: Json, test: Json) -> None:
-        self.test, self.exercise, self.program = test, exercise, program
-        self.name: str = test["function"]
-        self.p, self.q, self.expect = row(test["p"]), row(test["q"]), row(test["expect"])
-        self.size = len(self.p)
-        self.call = show_call(self.name, p=self.p, q=self.q)
-        self.kept: list[float] = []
-        if self.name == "speculative_step":
-            self.call = show_call(self.name, show(self.p), show(self.q), "rng")
-        elif self.name == "empirical":
-            self.call = self.counts_call(test["seed"], test["method"])
-
-    def counts_call(self, seed: int, method: str) -> str:
-        """Show a call of ``empirical``."""
-        rows = {"p": self.p, "q": self.q, "trials": self.test["trials"], "seed": seed}
-        return show_call(self.name, **rows, **({"method": method} if method else {}))
-
-    # -- the learner's function ---------------------------------------------------------------
-
-    def learner(self) -> Callable[..., Any]:
-        """Return the learner's function; it gets copies of p and q and may not change them."""
-        function = self.program.function(self.name, signature(self.name))
-
-        def call(*rest: Any, **named: Any) -> Any:
-            p, q = array(self.p), array(self.q)
-            value = function(p, q, *rest, **named)
-            changed = [
-                n for n, now, was in (("p", p, self.p), ("q", q, self.q)) if now.tolist() != was
-            ]
-            if changed:
-                names = " and ".join(changed)
-                raise self.recognised("inputs-changed", f"Your function changed its input {names}.")
-            return value
-
-        return call
-
-    # -- recognition --------------------------------------------------------------------------
-
-    def known(self, sign: str, function: str = "") -> Iterator[Json]:
-        """Yield the known wrong programs of a function, this one's if not named, with a sign."""
-        for wrong in self.exercise["known_wrong"]:
-            if wrong["function"] == (function or self.name) and wrong["sign"] == sign:
-                yield wrong
-
-    def recognised(self, sign: str, otherwise: str, got: str = "") -> Problem:
-        """Return the Problem of a sign, in the words of the lesson file if it has some."""
-        for wrong in self.known(sign):
-            return Problem(wrong["why"], known=wrong["id"], got=got)
-        return Problem(otherwise, got=got)
-
-    def siblings(self) -> list[Case]:
-        """Return the other tests of this function that are judged in the same way."""
-        return [
-            Case(self.program, self.exercise, test)
-            for test in self.exercise["tests"]
-            if test is not self.test
-            and (test["function"], test["check"]) == (self.name, self.test["check"])
-        ]
-
-    def learnt(self) -> list[float]:
-        """Return what the learner's function gives here; computed once per program."""
-        memory = self.program.memory
-        if self.test["id"] not in memory:
-            memory[self.test["id"]] = _output(self, self.learner())
-        return memory[self.test["id"]]
-
-    def suspect(self, wrong: Json) -> Callable[..., Any]:
-        """Return the function of a known wrong program, on top of the reference solution."""
-        code = f"{self.exercise['reference']}\n{wrong['code']}"
-        return Program(code, quiet=True).function(wrong["function"], "")
-
-    def unread(self) -> str:
-        """Return the row the learner's function never reads, ``"p"``, ``"q"`` or nothing."""
-        function = self.program.function(self.name, signature(self.name))
-        for name in ("q", "p"):
-            rows = {"p": array(self.p), "q": array(self.q), name: Unreadable()}
-            try:
-                function(rows["p"], rows["q"], *self.rest())
-            except Problem:
-                continue
-            return name
-        return ""
-
-    def rest(self) -> tuple[Any, ...]:
-        """Return the arguments after p and q, for a plain call."""
-        import numpy as np
-
-        if self.name == "speculative_step":
-            return (np.random.default_rng(1),)
-        if self.name == "empirical":
-            return self.test["trials"], self.test["seed"], self.test["method"] or "exact"
-        return ()
-
-    def check_read(self) -> None:
-        """Raise if one of the rows is never read."""
-        name = self.unread()
-        if name == "q":
-            raise self.recognised("q-unread", "You never read q.")
-        if name:
-            raise Problem("You never read p.")
+SAME_EVERY_TIME = "Every trial gave the same."
 
 
 def _value(case: Case, function: Callable[..., Any]) -> list[float]:
-    return read(case.name, function(), case.size)
+    return case.read(function(case.luck()))
 
 
 def _law(case: Case, function: Callable[..., Any]) -> list[float]:
     def step(rng: Any) -> int:
-        return token_of(case.name, function(rng), case.size)
+        return token_of(case.name, function({"rng": rng}), case.size)
 
     return law(step, case.size, case.test["grid"] or COMPARED_GRID)
 
@@ -185,18 +40,26 @@ OUTPUTS: dict[str, Callable[[Case, Callable[..., Any]], list[float]]] = {
 }
 
 
-def _output(case: Case, function: Callable[..., Any], check: str = "") -> list[float]:
+def _output(case: Case, function: Callable[..., Any]) -> list[float]:
     """Return what a function gives on a case, or nothing where it gives nothing."""
     try:
-        return OUTPUTS[check or case.test["check"]](case, function)
+        return OUTPUTS[case.test["check"]](case, function)
     except (Problem, Unscripted):
         return []
 
 
+def _learnt(case: Case) -> list[float]:
+    """Return what the learner's function gives here; computed once per program."""
+    memory = case.program.memory
+    if case.test["id"] not in memory:
+        memory[case.test["id"]] = _output(case, case.learner())
+    return memory[case.test["id"]]
+
+
 def _suspect(case: Case, wrong: Json) -> Callable[..., Any]:
-    """Return a known wrong function, called on fresh copies of the case's rows."""
+    """Return a known wrong function, called by its luck on fresh copies of the inputs."""
     function = case.suspect(wrong)
-    return lambda *rest: function(array(case.p), array(case.q), *rest)
+    return lambda luck: function(*case.arguments(luck))
 
 
 def _recognise(case: Case, got: list[float], shown: str) -> None:
@@ -207,12 +70,12 @@ def _recognise(case: Case, got: list[float], shown: str) -> None:
     """
     alike = [w for w in case.known("output") if same(_output(case, _suspect(case, w)), got, ALIKE)]
     siblings = case.siblings()
-    theirs = [sibling.learnt() for sibling in siblings]
+    theirs = [_learnt(sibling) for sibling in siblings]
     for wrong in alike:
         outputs = [_output(sibling, _suspect(sibling, wrong)) for sibling in siblings]
         if all(same(a, b, ALIKE) for a, b in zip(outputs, theirs, strict=True)):
             raise Problem(wrong["why"], known=wrong["id"], got=shown)
-    if case.unread() == "q":
+    if "q" in case.inputs and case.never_reads("q"):
         raise case.recognised("q-unread", "You never read q.", shown)
     for wrong in alike:
         raise Problem(wrong["why"], known=wrong["id"], got=shown)
@@ -229,9 +92,22 @@ def judge_value(case: Case) -> None:
         raise Problem(found.message, known=found.known, error=True) from None
     if same(got, case.expect):
         return
-    shown = show(got if case.name not in SCALARS else got[0])
+    shown = _show(case, got)
     _recognise(case, got, shown)
-    raise Problem(symptom(got, case.expect), got=shown)
+    explain = first_difference if case.returns == "tokens" else symptom
+    raise Problem(explain(got, case.expect), got=shown)
+
+
+def _show(case: Case, got: list[float]) -> str:
+    """Show a wrong value in the form in which it was returned."""
+    if case.returns in ("number", "token"):
+        return show(got[0])
+    if case.returns == "tokens":
+        return show([int(token) for token in got])
+    if case.returns == "table":
+        numbers = iter(got)
+        return show([[next(numbers) for _ in row] for row in case.due], 600)
+    return show(got)
 
 
 def judge_reads(case: Case) -> None:
@@ -259,8 +135,8 @@ def _judge_sampled(case: Case, function: Callable[..., Any]) -> None:
 
     rng, counts = np.random.default_rng(1), [0] * case.size
     for _ in range(SAMPLED_STEPS):
-        counts[token_of(case.name, function(rng), case.size)] += 1
-    _judge_counts(case, counts)
+        counts[token_of(case.name, function({"rng": rng}), case.size)] += 1
+    _judge_counts(case, counts, case)
 
 
 def _wrong_law(case: Case, got: Sequence[float], shown: str) -> Problem:
@@ -270,44 +146,68 @@ def _wrong_law(case: Case, got: Sequence[float], shown: str) -> Problem:
         for index, (a, b) in enumerate(zip(got, case.expect, strict=True))
         if abs(a - b) > TOLERANCE
     ]
-    return Problem(f"The emitted token does not follow p: {', '.join(parts)}.", got=shown)
+    name = "p" if case.expect == case.inputs.get("p") else "its law"
+    return Problem(f"The emitted token does not follow {name}: {', '.join(parts)}.", got=shown)
 
 
 def _cells(case: Case) -> int:
     """Count the cells of all tests by counts, which share the error level."""
     tests = [test for test in case.exercise["tests"] if test["check"] in ("counts", "law")]
-    return sum(len(test["p"]) for test in tests)
+    return sum(len(test["expect"]) for test in tests)
 
 
-def _judge_counts(case: Case, counts: Sequence[int]) -> None:
-    """Raise if counts do not fit the expected law; recognise the step they come from."""
+def _behind(case: Case) -> Case | None:
+    """Return the case of the function whose known wrong programs explain counts that are off."""
+    if not case.test["law_of"]:
+        return None
+    about = {"function": case.test["law_of"], "check": "value", "grid": 0, "method": ""}
+    behind = Case(case.program, case.exercise, case.test | about)
+    behind.test["check"] = "law" if "rng" in behind.parameters else "value"
+    return behind
+
+
+def _judge_counts(case: Case, counts: Sequence[int], behind: Case | None) -> None:
+    """Raise if counts do not fit the expected law; recognise the program they come from."""
     if inside(counts, case.expect, LEVEL / _cells(case)):
         return
     trials = sum(counts)
     shown = show([count / trials for count in counts])
     if max(counts) == trials:
-        raise case.recognised("one-token", "Every step emitted the same token.", shown)
-    for wrong in case.known("output", "speculative_step"):
-        theirs = _output(case, _suspect(case, wrong), "law")
-        if theirs and inside(counts, theirs, RECOGNISE) and not same(theirs, case.expect):
-            raise Problem(wrong["why"], known=wrong["id"], got=shown)
+        raise case.recognised("one-token", SAME_EVERY_TIME, shown)
+    if behind:
+        _recognise_counts(case, counts, behind, shown)
     raise Problem(
-        f"Over {trials} steps the frequencies are too far from {show(case.expect)} for chance.",
+        f"Over {trials} trials the frequencies are too far from {show(case.expect)} for chance.",
         got=shown,
     )
 
 
+def _recognise_counts(case: Case, counts: Sequence[int], behind: Case, shown: str) -> None:
+    """Raise the known mistake whose law fits these counts, if there is one."""
+    for wrong in behind.known("output"):
+        theirs = _output(behind, _suspect(behind, wrong))
+        if not _is_law(theirs, case.size) or same(theirs, case.expect):
+            continue
+        if inside(counts, theirs, RECOGNISE):
+            raise Problem(wrong["why"], known=wrong["id"], got=shown)
+
+
+def _is_law(values: Sequence[float], size: int) -> bool:
+    """Tell whether what a wrong program gives can be a law at all."""
+    return len(values) == size and min(values) >= 0 and abs(sum(values) - 1) <= TOLERANCE
+
+
 def judge_counts(case: Case) -> None:
-    """Judge ``empirical`` by its frequencies."""
-    trials, seed, method = (case.test[key] for key in ("trials", "seed", "method"))
+    """Judge a simulation by its frequencies."""
+    trials, method = case.test["trials"], case.test["method"]
     learner = case.learner()
-    got = numbers_of(case.name, learner(trials, seed, method), case.size)
+    got = case.read(learner(case.luck()))
     _judge_frequencies(case, got, trials)
     try:
-        _judge_counts(case, [round(share * trials) for share in got])
+        _judge_counts(case, [round(share * trials) for share in got], _behind(case))
     except Problem as problem:
         if method == "naive":
-            exact = numbers_of(case.name, learner(trials, seed, "exact"), case.size)
+            exact = case.read(learner(case.luck(method="exact")))
             if exact == got:
                 raise case.recognised("method-ignored", problem.message, show(got)) from None
         raise
@@ -325,8 +225,8 @@ def _judge_frequencies(case: Case, got: list[float], trials: int) -> None:
         raise Problem(f"The frequencies sum to {sum(got):.6g} instead of 1.", got=shown)
     if any(abs(share * trials - round(share * trials)) > 1e-6 for share in got):
         raise Problem(
-            f"These are no frequencies of {trials} steps: each must be a whole number of steps "
-            f"divided by {trials}. Simulate every step; do not compute the law.",
+            f"These are no frequencies of {trials} trials: each must be a whole number of steps "
+            f"divided by {trials}. Simulate every one; do not compute the law.",
             got=shown,
         )
 
@@ -340,12 +240,12 @@ def judge_seed(case: Case) -> None:
     learner = case.learner()
 
     def run(other: int) -> list[float]:
-        return numbers_of(case.name, learner(trials, other, "exact"), case.size)
+        return case.read(learner(case.luck(seed=other, method="exact")))
 
     first = run(seed)
     _judge_frequencies(case, first, trials)
     if max(first) == 1:
-        raise case.recognised("one-token", "Every step emitted the same token.", show(first))
+        raise case.recognised("one-token", SAME_EVERY_TIME, show(first))
     if run(seed) != first:
         raise case.recognised("seed-unused", "The same seed gave two different answers.")
     if all(run(seed + extra) == first for extra in range(1, 1 + REPEATS)):
@@ -354,11 +254,13 @@ def judge_seed(case: Case) -> None:
 
 def judge_methods(case: Case) -> None:
     """Judge that ``method`` may be left out, meaning ``"exact"``, or given by name."""
-    trials, seed = case.test["trials"], case.test["seed"]
+    seed = case.test["seed"]
     learner = case.learner()
 
     def run(extra: int, **named: str) -> list[float]:
-        return numbers_of(case.name, learner(trials, seed + extra, **named), case.size)
+        luck = case.luck(seed=seed + extra)
+        del luck["method"]
+        return case.read(learner(luck, **named))
 
     if run(0) != run(0, method="exact"):
         raise Problem('Without a method the answer is not that of method="exact".')

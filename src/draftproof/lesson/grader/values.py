@@ -13,9 +13,39 @@ from .program import Problem
 TOLERANCE = 1e-9
 
 
-def row(strings: Sequence[str]) -> list[float]:
-    """Return fractions written as strings as floats."""
-    return [float(Fraction(text)) for text in strings]
+def plain(value: Any) -> Any:
+    """Return an input of the lesson file: integers stay, fractions in strings become floats."""
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return float(Fraction(value)) if isinstance(value, str) else value
+
+
+def fresh(value: Any) -> Any:
+    """Return an input as a learner gets it: a row of numbers as a new NumPy array.
+
+    Lists of integers (texts) and of rows (tables) are lists.
+    """
+    import numpy as np
+
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(item, float) for item in value):
+        return np.array(value, dtype=float)
+    return [fresh(item) for item in value]
+
+
+def listed(value: Any) -> Any:
+    """Return arrays, at whatever depth, as lists."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return [listed(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def flat(value: Any) -> list[float]:
+    """Return the numbers of a row or of a table in a row."""
+    if isinstance(value, (list, tuple)):
+        return [number for item in value for number in flat(item)]
+    return [float(value)]
 
 
 def show(value: Any, limit: int = 200) -> str:
@@ -65,7 +95,7 @@ def _refuse(function: str, value: Any, wanted: str) -> Problem:
 
 def numbers_of(function: str, value: Any, size: int) -> list[float]:
     """Read a returned row of ``size`` numbers, or say what it is instead."""
-    wanted = f"{size} numbers, one per token"
+    wanted = f"{size} numbers"
     plain = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(plain, (list, tuple)):
         if isinstance(plain, (int, float)):
@@ -87,6 +117,38 @@ def numbers_of(function: str, value: Any, size: int) -> list[float]:
     return out
 
 
+def table_of(function: str, value: Any, sizes: Sequence[int]) -> list[float]:
+    """Read a returned table, a list of rows, or say what it is instead."""
+    rows = listed(value)
+    wanted = f"{len(sizes)} rows"
+    if not isinstance(rows, list) or any(not isinstance(item, list) for item in rows):
+        if isinstance(rows, list):
+            raise Problem(
+                f"`{function}` returned one row; return {wanted}, a list of rows.", got=show(rows)
+            )
+        raise _refuse(function, value, wanted)
+    if len(rows) != len(sizes):
+        raise Problem(
+            f"`{function}` returned {len(rows)} rows; return {wanted}.", got=show(rows, 400)
+        )
+    found = [numbers_of(function, item, size) for item, size in zip(rows, sizes, strict=True)]
+    return [number for item in found for number in item]
+
+
+def tokens_of(function: str, value: Any) -> list[float]:
+    """Read a returned list of tokens of any length, or say what it is instead."""
+    tokens = listed(value)
+    if not isinstance(tokens, list):
+        raise _refuse(function, value, "a list of tokens")
+    for token in tokens:
+        if isinstance(token, bool) or not isinstance(token, numbers.Integral):
+            raise Problem(
+                f"`{function}` returned something other than tokens; return a list of ints.",
+                got=show(tokens),
+            )
+    return [float(token) for token in tokens]
+
+
 def number_of(function: str, value: Any) -> float:
     """Read a returned single number, or say what it is instead."""
     plain = value.tolist() if hasattr(value, "tolist") else value
@@ -101,12 +163,12 @@ def number_of(function: str, value: Any) -> float:
         raise _refuse(function, value, "one number") from None
 
 
-def token_of(function: str, value: Any, size: int) -> int:
-    """Read a returned token, or say what it is instead."""
+def token_of(function: str, value: Any, size: int | None) -> int:
+    """Read a returned token, below ``size`` if that is given, or say what it is instead."""
     truth = type(value).__name__.startswith("bool")
     if isinstance(value, numbers.Integral) and not truth:
         token = int(value)
-        if 0 <= token < size:
+        if size is None or 0 <= token < size:
             return token
         raise Problem(
             f"`{function}` returned {token}; tokens are 0 to {size - 1}.", got=show(token)
@@ -134,19 +196,34 @@ def same(left: Sequence[float], right: Sequence[float], tolerance: float = TOLER
 
 
 def symptom(got: Sequence[float], expect: Sequence[float]) -> str:
-    """Say what is visibly wrong with a row, without giving the right one away."""
+    """Say what is visibly wrong with numbers, without giving the right ones away."""
     if any(x != x or math.isinf(x) for x in got):
         bad = "nan" if any(x != x for x in got) else "inf"
         return f"The result contains {bad}, which comes from a division by zero."
     if len(got) == 1:
         return f"The value is too {'large' if got[0] > expect[0] else 'small'}."
     if any(x < -TOLERANCE for x in got):
-        return "An entry is negative, so this is not a distribution."
-    if abs(sum(got) - sum(expect)) > TOLERANCE:
+        return "An entry is negative, and none should be."
+    law = abs(sum(expect) - 1) <= TOLERANCE
+    if law and abs(sum(got) - 1) > TOLERANCE:
         return f"The entries sum to {sum(got):.6g}, and a distribution sums to 1."
+    name = "token" if law else "entry"
     wrong = [
-        f"token {index} is too {'large' if a > b else 'small'}"
+        f"{name} {index} is too {'large' if a > b else 'small'}"
         for index, (a, b) in enumerate(zip(got, expect, strict=True))
         if abs(a - b) > TOLERANCE
     ]
-    return f"The sum is right, but {', '.join(wrong)}."
+    return f"The {'sum is right, but ' if law else 'result is off: '}{', '.join(wrong)}."
+
+
+def first_difference(got: Sequence[float], expect: Sequence[float]) -> str:
+    """Say where a list of tokens leaves the right one, without giving that away."""
+    for index, (a, b) in enumerate(zip(got, expect, strict=False)):
+        if a != b:
+            return f"The first {index} tokens are right, and the one after them is not."
+    more = len(got) - len(expect)
+    return (
+        f"There are {more} tokens too many at the end."
+        if more > 0
+        else f"The tokens are right as far as they go, but {-more} are missing at the end."
+    )
