@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from draftproof.backends import open_backend
+from draftproof.backends import open_backend, paged
 from draftproof.backends.conformance import check_backend
 from draftproof.backends.openvino import OpenVinoBackend
 from draftproof.backends.paged import PROFILES, Profile, machine
@@ -24,6 +24,8 @@ from draftproof.contracts import Draft
 
 SIZES = range(1, 18)
 CONTEXT = 128
+SETTLING = 9
+"""Passes of one size after which none of another size is remembered (`paged.Width`)."""
 
 
 def main() -> None:
@@ -70,22 +72,37 @@ def text(backend: OpenVinoBackend, length: int) -> tuple[int, ...]:
 
 
 def passes(backend: OpenVinoBackend, repeat: int) -> None:
-    """Time passes in shuffled order, so that a busy moment does not hit one size only."""
+    """Time passes of one size in a row, then of sizes in disorder, filled up and not."""
+    print(f"\nprofile {backend.profile.name!r}, {CONTEXT} tokens of context, {repeat} passes each")
+    rng = np.random.default_rng(1)
+    rows = np.repeat(rng.permutation(list(SIZES) * 2), SETTLING + repeat // 2)
+    steady = timed(backend, rows, skip=SETTLING, run=SETTLING + repeat // 2)
+    mixed = timed(backend, rng.permutation(np.repeat(SIZES, repeat)))
+    widest, paged.WIDEST = paged.WIDEST, 0
+    unfilled = timed(backend, rng.permutation(np.repeat(SIZES, repeat)))
+    paged.WIDEST = widest
+    print("             one size in a row      sizes in disorder, median ms")
+    print("new tokens   median ms  fastest     filled up   not filled up")
+    for size in SIZES:
+        times = steady[size]
+        middle = np.median(times), min(times), np.median(mixed[size]), np.median(unfilled[size])
+        print("{:>10}  {:>10.1f}  {:>7.1f}  {:>12.1f}  {:>14.1f}".format(size, *middle))
+    print(check_backend(backend, at_limit=False))
+
+
+def timed(
+    backend: OpenVinoBackend, sizes: np.ndarray, skip: int = 0, run: int = 1
+) -> dict[int, list[float]]:
+    """Milliseconds of each pass, by size; the first `skip` of every `run` passes are left out."""
     tokens = text(backend, CONTEXT + max(SIZES))
-    order = np.random.default_rng(1).permutation(np.repeat(SIZES, repeat))
     seen: dict[int, list[float]] = {size: [] for size in SIZES}
-    for size in [*SIZES, *map(int, order)]:
+    for turn, size in enumerate(map(int, sizes)):
         draft = Draft.chain(tokens[CONTEXT : CONTEXT + size - 1], (None,) * (size - 1))
         begun = time.perf_counter()
         backend.logits(tokens[:CONTEXT], draft)
-        seen[size].append(1e3 * (time.perf_counter() - begun))
-    print(f"\nprofile {backend.profile.name!r}, {CONTEXT} tokens of context, {repeat} passes each")
-    print("new tokens   median ms   fastest ms   fastest, relative to 2")
-    for size in SIZES:
-        times = seen[size][1:]
-        relative = min(times) / min(seen[2][1:])
-        print(f"{size:>10}  {np.median(times):>10.1f}  {min(times):>11.1f}  {relative:>12.2f}")
-    print(check_backend(backend, at_limit=False))
+        if turn % run >= skip:
+            seen[size].append(1e3 * (time.perf_counter() - begun))
+    return seen
 
 
 def sampling(backend: OpenVinoBackend) -> None:

@@ -72,7 +72,7 @@ class _Job:
     def piece(self, most: int) -> Piece:
         past = len(self.stream.tokens)
         count = min(self.missing, most)
-        self.stream.reserve(past + max(2, count))
+        self.stream.reserve(Piece.room(past, count))
         wanted = [at for at in range(count) if past + at in self.wanted]
         return Piece(self.tokens[past : past + count], past, self.stream.blocks, wanted)
 

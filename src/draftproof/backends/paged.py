@@ -8,10 +8,16 @@ a smaller number. Two changes make a row independent of its company:
 * no sequence ever feeds a single token, for which the library has other kernels: it gets a
   second, ignored one (whose slot the next pass overwrites);
 * the projection to the vocabulary sees only the rows that are wanted, never fewer than two.
+
+A pass of another size than the one before costs the library as much again as the pass itself, often more, since it
+plans its memory anew. So a small pass of one sequence is filled up, with ignored tokens, to the
+size of the largest of the last few (`Width`): decoding that drafts now two tokens and now eight
+keeps one size. Rows are the same bits either way; ``benchmarks/backend_passes.py`` prints both.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +30,12 @@ from draftproof.errors import BackendError, UnreadableModel
 
 BLOCK = 32
 """Token slots in one cache block of the CPU plugin."""
+
+NARROWEST = 2
+"""A single token takes other kernels, so every sequence of a pass feeds at least two."""
+
+WIDEST = 16
+"""Passes of more tokens are never filled up, nor is a pass ever filled up beyond this."""
 
 _FIRST_BLOCKS = 64
 _ALIGNMENT = 64
@@ -67,7 +79,7 @@ class Piece:
     past
         How many tokens the sequence's blocks hold already.
     blocks
-        The sequence's block ids, enough for ``past + max(2, len(tokens))`` tokens.
+        The sequence's block ids, enough for `room` tokens.
     wanted
         Offsets into `tokens` after which a logit row is wanted.
     """
@@ -76,6 +88,34 @@ class Piece:
     past: int
     blocks: Sequence[int]
     wanted: Sequence[int] = ()
+
+    @staticmethod
+    def room(past: int, count: int) -> int:
+        """Give how many token slots a pass of `count` tokens after `past` may touch."""
+        return past + max(WIDEST, count)
+
+
+class Width:
+    """How many tokens a small pass is filled up to: the most that one of the last few fed.
+
+    Examples
+    --------
+    >>> width = Width(memory=2)
+    >>> [width.of(count) for count in (2, 9, 3, 2, 2)]
+    [2, 9, 9, 3, 2]
+    >>> width.of(200), width.of(2)
+    (200, 2)
+    """
+
+    def __init__(self, memory: int = 8) -> None:
+        self._recent: deque[int] = deque(maxlen=memory)
+
+    def of(self, count: int) -> int:
+        """Note a pass of `count` tokens, and give the size to fill it up to."""
+        if count > WIDEST:
+            return count
+        self._recent.append(count)
+        return max(self._recent)
 
 
 @dataclass(slots=True)
@@ -183,6 +223,7 @@ class PagedModel:
         self.vocab_size = int(compiled.output(0).get_partial_shape()[-1].get_length())
         self._request = compiled.create_infer_request()
         self._caches = [_cache(port) for port in compiled.inputs if _is_cache(port)]
+        self._width = Width()
         self.reset()
 
     def reset(self) -> None:
@@ -214,7 +255,10 @@ class PagedModel:
         BackendError
             If the library fails; the cache then holds nothing new that counts.
         """
-        inputs, wanted = _inputs(pieces)
+        sizes = [max(NARROWEST, len(piece.tokens)) for piece in pieces]
+        if len(sizes) == 1:
+            sizes = [self._width.of(sizes[0])]
+        inputs, wanted = _inputs(pieces, sizes)
         try:
             self._request.infer(inputs)
         except RuntimeError as error:
@@ -245,34 +289,26 @@ def _cache(port: Any) -> _Cache:
     return _Cache(port.get_any_name(), port.get_element_type(), sizes)
 
 
-def _inputs(pieces: Sequence[Piece]) -> tuple[dict[str, Any], int]:
-    """Lay the pieces side by side; also give the number of wanted rows before padding."""
-    fed = [_at_least_two(piece.tokens) for piece in pieces]
-    ends = [piece.past + len(tokens) for piece, tokens in zip(pieces, fed, strict=True)]
+def _inputs(pieces: Sequence[Piece], sizes: Sequence[int]) -> tuple[dict[str, Any], int]:
+    """Lay the pieces side by side, each filled up to its size; also count the wanted rows."""
+    ends = [piece.past + size for piece, size in zip(pieces, sizes, strict=True)]
     used = [piece.blocks[: -(-end // BLOCK)] for piece, end in zip(pieces, ends, strict=True)]
-    begins = _begins(fed)
-    wanted = [
-        int(begin) + offset
-        for begin, piece in zip(begins, pieces, strict=False)
-        for offset in piece.wanted
-    ]
-    spans = [np.arange(p.past, end) for p, end in zip(pieces, ends, strict=True)]
+    begins = np.cumsum([0, *sizes]).astype(np.int32)
+    ids = np.zeros(begins[-1], np.int64)
+    wanted: list[int] = []
+    for begin, piece in zip(begins.tolist(), pieces, strict=False):
+        ids[begin : begin + len(piece.tokens)] = piece.tokens
+        wanted += [begin + offset for offset in piece.wanted]
+    rows = sizes[0] if len(sizes) == 1 and sizes[0] <= WIDEST else 2
+    spans = [np.arange(piece.past, end) for piece, end in zip(pieces, ends, strict=True)]
     inputs = {
-        "input_ids": np.concatenate([np.asarray(tokens, np.int64) for tokens in fed]),
+        "input_ids": ids,
         "position_ids": np.concatenate(spans).astype(np.int64),
         "past_lens": np.array([piece.past for piece in pieces], np.int32),
         "subsequence_begins": begins,
         "block_indices": np.concatenate([np.asarray(blocks, np.int32) for blocks in used]),
-        "block_indices_begins": _begins(used),
+        "block_indices_begins": np.cumsum([0, *map(len, used)]).astype(np.int32),
         "max_context_len": np.array(max(ends), np.int32),
-        "wanted": np.array(wanted + [0] * max(0, 2 - len(wanted)), np.int32),
+        "wanted": np.array(wanted + [0] * max(0, rows - len(wanted)), np.int32),
     }
     return inputs, len(wanted)
-
-
-def _at_least_two(tokens: Sequence[int]) -> Sequence[int]:
-    return tokens if len(tokens) > 1 else (*tokens, 0)
-
-
-def _begins(parts: Sequence[Sequence[int]]) -> npt.NDArray[np.int32]:
-    return np.cumsum([0, *map(len, parts)]).astype(np.int32)
