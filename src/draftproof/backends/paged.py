@@ -9,10 +9,11 @@ a smaller number. Two changes make a row independent of its company:
   second, ignored one (whose slot the next pass overwrites);
 * the projection to the vocabulary sees only the rows that are wanted, never fewer than two.
 
-A pass of another size than the one before costs the library as much again as the pass itself, often more, since it
-plans its memory anew. So a small pass of one sequence is filled up, with ignored tokens, to the
-size of the largest of the last few (`Width`): decoding that drafts now two tokens and now eight
-keeps one size. Rows are the same bits either way; ``benchmarks/backend_passes.py`` prints both.
+A pass of another size than the one before costs the library as much again as the pass itself, and
+often more, since it plans its memory anew. So a small pass of one sequence is filled up, with
+ignored tokens, to the size of the largest of the last few (`Width`): decoding that drafts now two
+tokens and now eight keeps one size. Rows are the same bits either way;
+``benchmarks/backend_passes.py`` prints both.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from draftproof.session.typist import Piece, Typist
 from draftproof.trace import FORMAT, Glass, TraceWriter, Witness, round_record
 from draftproof.warp import Warp, Warped
 
-OWN_LUCK = frozenset({"exact-match", "gumbel"})
+OWN_LUCK = frozenset({"exact-match", "gumbel", "tree-target-only"})
 """Rules that emit the target's own draw: their text does not depend on the draft."""
 
 
