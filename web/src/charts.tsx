@@ -13,6 +13,8 @@ export interface Series {
 interface FrequenciesProps {
   readonly tokens: readonly string[];
   readonly p: readonly number[];
+  /** What the frequencies are compared with; "p" if not said. */
+  readonly truth?: string;
   readonly series: readonly Series[];
   readonly caption: string;
 }
@@ -27,7 +29,7 @@ export function Frequencies(props: FrequenciesProps) {
   return (
     <figure class="frequencies">
       <figcaption>{props.caption}</figcaption>
-      <Legend series={props.series} />
+      <Legend truth={props.truth ?? "p"} series={props.series} />
       <Plot {...props} />
       <details>
         <summary>The same as numbers</summary>
@@ -37,14 +39,14 @@ export function Frequencies(props: FrequenciesProps) {
   );
 }
 
-function Legend({ series }: { series: readonly Series[] }) {
+function Legend({ truth, series }: { truth: string; series: readonly Series[] }) {
   return (
     <ul class="legend">
       <li>
         <svg width="14" height="14" aria-hidden="true">
           <line class="truth" x1="7" x2="7" y1="0" y2="14" />
         </svg>
-        p
+        {truth}
       </li>
       {series.map((one) => (
         <li key={one.name}>
@@ -110,14 +112,14 @@ function Plot({ tokens, p, series, caption }: FrequenciesProps) {
   );
 }
 
-function Numbers({ tokens, p, series }: FrequenciesProps) {
+function Numbers({ tokens, p, truth = "p", series }: FrequenciesProps) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Frequencies as a table">
       <table class="numbers">
         <thead>
           <tr>
-            <th scope="col">token</th>
-            <th scope="col">p</th>
+            <th scope="col">outcome</th>
+            <th scope="col">{truth}</th>
             {series.map((one) => (
               <th scope="col" key={one.name}>
                 {one.name}
@@ -131,7 +133,7 @@ function Numbers({ tokens, p, series }: FrequenciesProps) {
               <th scope="row">{token}</th>
               <td>{p[i]!.toFixed(4)}</td>
               {series.map((one) => (
-                <NumberCell key={one.name} one={one} i={i} p={p[i]!} />
+                <NumberCell key={one.name} one={one} i={i} p={p[i]!} truth={truth} />
               ))}
             </tr>
           ))}
@@ -141,7 +143,7 @@ function Numbers({ tokens, p, series }: FrequenciesProps) {
   );
 }
 
-function NumberCell({ one, i, p }: { one: Series; i: number; p: number }) {
+function NumberCell({ one, i, p, truth }: { one: Series; i: number; p: number; truth: string }) {
   const [low, high] = one.intervals[i]!;
   const outside = p < low || p > high;
   return (
@@ -150,7 +152,7 @@ function NumberCell({ one, i, p }: { one: Series; i: number; p: number }) {
       <span class="decimal">
         [{low.toFixed(4)}, {high.toFixed(4)}]
       </span>{" "}
-      {outside && <strong class="remark">p is outside</strong>}
+      {outside && <strong class="remark">{truth} is outside</strong>}
     </td>
   );
 }

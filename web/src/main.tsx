@@ -8,9 +8,11 @@ import { readPage, type Page, type Step } from "./page";
 import { PyRunner } from "./python";
 import { Answers } from "./steps/answers";
 import { Code } from "./steps/code";
+import { Curve } from "./steps/curve";
 import { Measure } from "./steps/measure";
 import { Choice, Predict } from "./steps/questions";
 import { RunProgram } from "./steps/reference";
+import { Rounds } from "./steps/rounds";
 import { Table } from "./steps/table";
 import { TraceStrip } from "./steps/trace";
 import { Store } from "./store";
@@ -23,6 +25,10 @@ function Widget({ step, context }: { step: Step; context: Context }) {
       return <Choice step={step} context={context} />;
     case "table":
       return <Table step={step} context={context} />;
+    case "curve":
+      return <Curve step={step} context={context} />;
+    case "rounds":
+      return <Rounds step={step} context={context} />;
     case "answers":
       return <Answers step={step} context={context} />;
     case "code":
@@ -44,11 +50,17 @@ async function askModel(): Promise<Model> {
   }
 }
 
+const filled = new WeakSet<Element>();
+
+/** A step that has no widget keeps its still picture. */
 function fill(context: Context): void {
+  const { generation } = context.store;
   for (const step of context.page.steps) {
     const place = document.querySelector(`#${CSS.escape(step.id)} .widget`);
-    if (!place) continue;
-    render(<Widget key={context.store.generation} step={step} context={context} />, place);
+    if (!place || !Widget({ step, context })) continue;
+    if (!filled.has(place)) place.replaceChildren();
+    filled.add(place);
+    render(<Widget key={generation} step={step} context={context} />, place);
   }
 }
 
@@ -96,15 +108,14 @@ async function startLesson(): Promise<void> {
   warmUp(page, python);
   const context: Context = { page, store, python, model: askModel() };
   await store.load();
-  for (const place of document.querySelectorAll(".widget")) place.replaceChildren();
   render(<Tools context={context} />, document.getElementById("tools")!);
   fill(context);
-  let filled = store.generation;
+  let shown = store.generation;
   store.subscribe(() => {
     mark(context);
     reachScrolled();
-    if (filled !== store.generation) fill(context);
-    filled = store.generation;
+    if (shown !== store.generation) fill(context);
+    shown = store.generation;
   });
   addEventListener("hashchange", () => mark(context));
   mark(context);

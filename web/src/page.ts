@@ -58,10 +58,46 @@ export type Column =
   | "acceptance"
   | "residual"
   | "corrected"
-  | "naive";
+  | "naive"
+  | "matched"
+  | "redrawn"
+  | "greedy";
 
 /** What is shown once, below the table. */
-export type Fact = "reject" | "overlap" | "variation" | "difference";
+export type Fact = "reject" | "overlap" | "variation" | "agreement" | "difference";
+
+export interface Parameter {
+  readonly id: string;
+  readonly title: string;
+  readonly low: string;
+  readonly high: string;
+  readonly step: string;
+  readonly value: string;
+  readonly unit: string;
+}
+
+export interface CurveStep extends StepBase {
+  readonly kind: "curve";
+  /** The parameter along the axis. */
+  readonly x: string;
+  readonly y: string;
+  readonly parameters: readonly Parameter[];
+  readonly series: readonly { readonly formula: string; readonly title: string }[];
+  /** The formula whose highest point is marked, or "". */
+  readonly best: string;
+}
+
+export interface RoundsStep extends StepBase {
+  readonly kind: "rounds";
+  readonly tokens: readonly string[];
+  readonly target: readonly number[];
+  readonly draft: readonly number[];
+  readonly prompt: readonly number[];
+  readonly k: number;
+  readonly most_k: number;
+  readonly stop: number;
+  readonly limit: number;
+}
 
 export interface AnswerItem {
   readonly id: string;
@@ -88,6 +124,15 @@ export interface CodeStep extends StepBase {
   readonly hints: readonly string[];
   readonly tests: readonly { readonly id: string; readonly name: string }[];
   readonly exercise: unknown;
+  readonly plot: Plot | null;
+}
+
+/** What to call the parts of the drawing after a pass. */
+export interface Plot {
+  readonly truth: string;
+  readonly rows: readonly string[];
+  readonly exact: string;
+  readonly naive: string;
 }
 
 export interface TraceStep extends StepBase {
@@ -108,6 +153,8 @@ export type Step =
   | PredictStep
   | ChoiceStep
   | TableStep
+  | CurveStep
+  | RoundsStep
   | AnswersStep
   | CodeStep
   | TraceStep

@@ -26,6 +26,7 @@ from draftproof.lesson.curves import FORMULAS
 from draftproof.lesson.prose import Prose
 from draftproof.lesson.rounds import Turn, play
 from draftproof.lesson.shelf import chapter, lessons
+from draftproof.lesson.shortcuts import OUTPUTS
 
 COLUMNS = {
     "token": "token",
@@ -36,6 +37,9 @@ COLUMNS = {
     "residual": "residual",
     "corrected": "output with the correction",
     "naive": "output when resampling from $p$",
+    "matched": "own sample on a mismatch",
+    "redrawn": "drawn again on a mismatch",
+    "greedy": "greedy draft judged with $q$",
 }
 """Headings of the live table's columns."""
 
@@ -106,7 +110,7 @@ def grid(table: Table) -> list[dict[str, Cell]]:
     They come from the library's own functions, so the page shows what they return.
     """
     p, q = (np.array(row, dtype=object) for row in (table.p, table.q))
-    laws = {"corrected": dist.exact_distribution(p, q), "naive": dist.naive_distribution(p, q)}
+    laws = {name: law(p, q) for name, law in OUTPUTS.items()}
     plain = {
         "p": p,
         "q": q,
@@ -212,6 +216,8 @@ def _with_html(value: Any, prose: Prose, key: str = "") -> Any:
         return {name: _with_html(item, prose, name) for name, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_with_html(item, prose, key) for item in value]
+    if not isinstance(value, str):
+        return value
     if key in BLOCKS:
         return prose.block(value)
     return prose.inline(value) if key in LINES else value

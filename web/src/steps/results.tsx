@@ -1,6 +1,6 @@
 // What a run of the exercise showed: the tests, the first failure opened, and the drawing after a pass.
 import { Frequencies } from "../charts";
-import type { CodeStep } from "../page";
+import type { CodeStep, Plot } from "../page";
 import { Verdict } from "../ui";
 
 export interface Test {
@@ -29,10 +29,14 @@ export interface Reply {
   readonly message?: string;
   readonly tests: readonly Test[];
   readonly stdout?: string;
+  /** How many characters the program printed beyond those. */
+  readonly cut?: number;
   readonly plots?: Plots;
 }
 
 export interface Result {
+  /** Counts the runs since the page was opened, so that two equal results can be told apart. */
+  readonly run: number;
   readonly code: string;
   readonly reply: Reply | null;
   readonly trouble: string;
@@ -53,20 +57,23 @@ export function Results({ step, result, stale }: { step: CodeStep; result: Resul
       </div>
     );
   }
+  const running = result.reply?.status === "running" && !result.trouble;
   return (
-    <div class={`results ${stale ? "stale" : ""}`}>
+    <div class={`results ${stale ? "stale" : ""}`} aria-busy={running}>
+      <p class="run">Run {result.run}</p>
       {stale && <p class="note">The code has changed since this run.</p>}
       {result.trouble && <Verdict tone="wrong">{result.trouble}</Verdict>}
       {result.reply && <Graded step={step} reply={result.reply} />}
+      {result.cut && <p class="note">Your program printed more than is shown: its output was cut.</p>}
       {result.printed && (
         <details>
           <summary>What your program printed</summary>
           <pre tabIndex={0}>{result.printed}</pre>
-          {result.cut && <p class="note">Cut here: the program printed more than is shown.</p>}
         </details>
       )}
-      {result.cut && !result.printed && <p class="note">The program printed more than is shown.</p>}
-      {result.reply?.plots?.p && <Proof plots={result.reply.plots} p={result.reply.plots.p} />}
+      {step.plot && result.reply?.plots?.p && (
+        <Proof plot={step.plot} plots={result.reply.plots} p={result.reply.plots.p} />
+      )}
     </div>
   );
 }
@@ -131,21 +138,21 @@ function TestLine({ test, open }: { test: Test; open: boolean }) {
   );
 }
 
-const NAMES = { exact: "your correction", naive: "your resampling from p" };
-
-function Proof({ plots, p }: { plots: Plots; p: readonly number[] }) {
+function Proof({ plot, plots, p }: { plot: Plot; plots: Plots; p: readonly number[] }) {
   const series = plots.series.map((one) => ({
-    name: NAMES[one.method],
+    name: plot[one.method],
     tone: one.method,
     observed: one.frequencies,
     intervals: one.low.map((low, i) => [low, one.high[i]!] as const),
   }));
+  const each = series.length > 1 ? "steps by each method" : "trials";
   return (
     <Frequencies
-      tokens={p.map((_, i) => `token ${i}`)}
+      tokens={plot.rows}
       p={p}
+      truth={plot.truth}
       series={series}
-      caption={`What your own program drew, ${plots.trials.toLocaleString("en")} steps by each method, beside p; the intervals hold together with probability ${plots.level}`}
+      caption={`What your own program drew, ${plots.trials.toLocaleString("en")} ${each}, beside ${plot.truth}; the intervals hold together with probability ${plots.level}`}
     />
   );
 }

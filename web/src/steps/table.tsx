@@ -81,7 +81,7 @@ export function Table({ step, context }: { step: TableStep; context: Context }) 
     settled.current = next;
     const [p, q] = [toLink(next.p), toLink(next.q)];
     context.store.update(step.id, { p, q, doneAt: new Date().toISOString() });
-    announce(summary(toRow(next.p), toRow(next.q)));
+    announce(summary(step, toRow(next.p), toRow(next.q)));
   };
   const choose = (from: Preset) => {
     const next = pairOf(from);
@@ -340,6 +340,7 @@ const FACTS: Record<Fact, string> = {
   reject: "P(reject)",
   overlap: "overlap, the sum of min(p, q)",
   variation: "total variation distance",
+  agreement: "agreement of two independent draws, the sum of p q",
   difference: "p − q",
 };
 
@@ -348,6 +349,7 @@ function FactLine({ fact, law }: { fact: Fact; law: Laws }) {
     reject: [law.reject],
     overlap: [ONE.minus(law.reject)],
     variation: [law.reject],
+    agreement: [law.agreement],
     difference: law.difference,
   };
   return (
@@ -384,8 +386,9 @@ function CopyLink({ pair, step }: { pair: Pair; step: TableStep }) {
   );
 }
 
-function summary(p: Row, q: Row): string {
+function summary(step: TableStep, p: Row, q: Row): string {
   const { naive, reject } = laws(p, q);
+  if (!step.columns.includes("naive")) return `A draft is kept with probability ${ONE.minus(reject)}.`;
   const wrong = naive.filter((x, i) => !x.equals(p[i]!)).length;
   return wrong
     ? `P of reject is ${reject}. Resampling from p gets ${wrong} of ${p.length} tokens wrong.`
