@@ -15,6 +15,14 @@ export interface Laws {
   readonly residualNeeded: boolean;
   readonly corrected: Row;
   readonly naive: Row;
+  /** How often independent draws from p and q agree. */
+  readonly agreement: Rational;
+  /** The target's own draw comes out, in an agreement as in a mismatch. */
+  readonly matched: Row;
+  /** On a mismatch the target draws once more. */
+  readonly redrawn: Row;
+  /** The draft proposes its likeliest token, and is judged as if it had drawn from q. */
+  readonly greedy: Row;
 }
 
 export function laws(p: Row, q: Row): Laws {
@@ -28,7 +36,15 @@ export function laws(p: Row, q: Row): Laws {
   const residual = residualNeeded ? shortfall.map((x) => x.over(missing)) : p;
   const after = (replacement: Row): Row => covered.map((x, i) => x.plus(reject.times(replacement[i]!)));
   const [corrected, naive] = [after(residual), after(p)];
-  return { covered, acceptance, difference, reject, residual, residualNeeded, corrected, naive };
+  const both = p.map((x, i) => x.times(q[i]!));
+  const agreement = sum(both);
+  const matched = p.map((x, i) => both[i]!.plus(x.times(ONE.minus(q[i]!))));
+  const redrawn = p.map((x, i) => both[i]!.plus(x.times(ONE.minus(agreement))));
+  const favourite = q.reduce((best, x, i) => (x.minus(q[best]!).sign > 0 ? i : best), 0);
+  const kept = acceptance[favourite]!;
+  const greedy = residual.map((x, i) => (i === favourite ? kept : ZERO).plus(x.times(ONE.minus(kept))));
+  const outputs = { corrected, naive, matched, redrawn, greedy };
+  return { covered, acceptance, difference, reject, residual, residualNeeded, agreement, ...outputs };
 }
 
 /** Whether resampling from p is right here: q is the same multiple of p wherever p is positive. */

@@ -34,8 +34,20 @@ from draftproof.lesson.content import (
 )
 from draftproof.lesson.fields import Fields, pair, same_length
 
-COLUMNS = ("token", "p", "q", "covered", "acceptance", "residual", "corrected", "naive")
-FACTS = ("reject", "overlap", "variation", "difference")
+COLUMNS = (
+    "token",
+    "p",
+    "q",
+    "covered",
+    "acceptance",
+    "residual",
+    "corrected",
+    "naive",
+    "matched",
+    "redrawn",
+    "greedy",
+)
+FACTS = ("reject", "overlap", "variation", "agreement", "difference")
 RETURNS = ("number", "row", "table", "token", "tokens")
 LUCK = ("rng", "trials", "seed", "method")
 SIGNATURE = re.compile(r"(\w+)\(((?:\w+, )*\w+)\) -> (\w+)")

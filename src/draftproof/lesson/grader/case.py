@@ -30,6 +30,10 @@ class Unreadable:
 
     __slots__ = ()
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse NumPy too, which would take it for an array of one object."""
+        raise TypeError
+
 
 class Case:
     """One test, with everything needed to judge a submission by it and to explain the verdict."""
