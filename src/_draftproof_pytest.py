@@ -128,12 +128,13 @@ def _problems(fn: Callable[..., Any], target: Any, draft: Any, **options: Any) -
 
 
 def _refutation(evidence: Any, row: Any) -> list[str]:
-    seen = evidence.counts / max(evidence.counts.sum(), 1)
+    counts = evidence.counts(0)
+    seen = counts / max(counts.sum(), 1)
     if evidence.impossible is not None:
         return [f"sample {evidence.impossible} is a token of probability 0"]
     worst = int(abs(seen - row).argmax())
     return [
-        f"token {worst} came {int(evidence.counts[worst])} times in {evidence.samples} samples "
+        f"token {worst} came {int(counts[worst])} times in {evidence.samples} samples "
         f"({seen[worst]:.4f}), where {row[worst]:.4f} belongs",
         f"refuted at error level {evidence.level:g} after {evidence.crossed_at} samples",
     ]
@@ -143,7 +144,7 @@ def _bound(evidence: Any, row: Any) -> float:
     from draftproof.audit import evidence as statistics
 
     cells = statistics.partition(row)
-    return float(statistics.total_variation_bound(evidence.counts, row, cells, evidence.level))
+    return float(statistics.total_variation_bound(evidence.counts(0), row, cells, evidence.level))
 
 
 def _called(fn: Any) -> str:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,11 +119,15 @@ class Enumeration:
         zero = Fraction(0)
         return self.law.get(outcome, zero) - self.wanted.get(outcome, zero)
 
+    def _weight_of_evidence(self, outcome: Hashable) -> tuple[Fraction, bool]:
+        """Rank outcomes by their difference; what is no token goes before what is."""
+        return abs(self._difference(outcome)), any(isinstance(o, Fault) for o in _parts(outcome))
+
     def counterexample(self) -> str | None:
         """Put the worst outcome into words; None when the law is right."""
         if self.agrees:
             return None
-        worst = max({**self.wanted, **self.law}, key=lambda outcome: abs(self._difference(outcome)))
+        worst = max({**self.wanted, **self.law}, key=self._weight_of_evidence)
         seen, wanted = self.law.get(worst, Fraction(0)), self.wanted.get(worst, Fraction(0))
         fault = next((part for part in _parts(worst) if isinstance(part, Fault)), None)
         if fault is not None:
@@ -225,8 +230,24 @@ def enumerate_sampler(
             continue
         if attempt.rows.fractions and examined.faulty:
             continue  # the code may only be refusing fractions; floats will tell
-        return _report(examined, attempt)
+        found = _report(examined, attempt)
+        if not found.sound:
+            _confirm(examined, partial(examine, foreign, attempt.rows, lengths, attempt.explore))
+        return found
     raise last or NeedsNumbers("no attempt could follow the code")
+
+
+CONFIRMATIONS, CONFIRMING_RUNS = 4, 1_000
+"""A refutation is found again before it is reported: so many times, or in about so many runs."""
+
+
+def _confirm(first: Examined, again: Callable[[], Examined]) -> None:
+    """Refuse a law that does not come out the same again: some luck was not handed over."""
+    if any(getattr(outcome, "late", False) for outcome in first.law):
+        return
+    for _ in range(min(max(CONFIRMING_RUNS // first.runs, 1), CONFIRMATIONS)):
+        if again().law != first.law:
+            raise HiddenLuck
 
 
 def _lengths(signature: str, k: int | Sequence[int] | None) -> tuple[int, ...]:

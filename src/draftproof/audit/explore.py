@@ -23,8 +23,9 @@ ASSUMPTION = (
     "uniform grows"
 )
 
-REPEATS = 64
-"""So many runs are repeated with the same luck, to see whether they repeat themselves."""
+OFTEN, ONCE = 4, 32
+"""The first runs are repeated with the same luck: so many `REPEATS` times, so many once."""
+REPEATS = 6
 
 T = TypeVar("T")
 Law = dict[Hashable, Fraction]
@@ -109,8 +110,9 @@ def explore_symbols(play: Play, *, max_runs: int = 200_000) -> Explored:
         rounding = max(rounding, generator._ledger.rounding)
         reused.update(dict.fromkeys(map(_twice, generator._ledger.drawn)))
         runs += 1
-        if runs <= REPEATS:
-            _require_repeat(play, branch, outcome)
+        if runs <= ONCE and not getattr(outcome, "late", False):
+            for _ in range(REPEATS if runs <= OFTEN else 1):
+                _require_repeat(play, branch, outcome)
         while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
             script.pop()
         if not script:

@@ -39,9 +39,10 @@ OWN_ERRORS = (NeedsNumbers, TooManyBranches)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something other than a token: what happened, in words."""
+    """Something other than a token: what happened, in words, and whether it took too long."""
 
     what: str
+    late: bool = False
 
     def __str__(self) -> str:
         return self.what
@@ -156,7 +157,7 @@ def guarded(call: Callable[[], Any]) -> Any:
     except OWN_ERRORS:
         raise
     except OutOfTime as slow:
-        return Fault(str(slow))
+        return Fault(str(slow), late=True)
     except Exception as error:  # noqa: BLE001 - whatever foreign code raises is an observation
         return Fault(f"it raised {type(error).__name__}: {_short(str(error))}")
 
