@@ -7,6 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from draftproof.lesson import security
 from draftproof.lesson.security import BASELINE, Door, Guard, page_policy, worker_policy
 
 PORT = 8765
@@ -182,6 +183,10 @@ def test_every_answer_carries_the_baseline_headers(stranger, path, status):
     answer = stranger.get(path)
     assert answer.status_code == status
     assert {name: answer.headers[name] for name in BASELINE} == BASELINE
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+    assert answer.headers["cross-origin-embedder-policy"] == "require-corp"
+    assert answer.headers["x-content-type-options"] == "nosniff"
     assert "access-control-allow-origin" not in answer.headers
 
 
@@ -211,3 +216,68 @@ def test_worker_policy_reaches_the_interpreter_and_nothing_else():
     assert directives["connect-src"] == f"{HOME}/static/pyodide/"
     assert "'self'" not in policy
     assert "'unsafe-eval'" not in policy.replace("'wasm-unsafe-eval'", "")
+
+
+class Anything(frozenset):
+    """A set that claims to hold whatever is looked for."""
+
+    def __contains__(self, _):
+        return True
+
+
+FAULTS = {
+    "any Host is answered": (
+        lambda patch: patch.setattr(Door, "hosts", Anything()),
+        lambda learner: test_another_name_for_this_server_is_refused(learner, "evil.example", "/"),
+    ),
+    "any Origin may write": (
+        lambda patch: patch.setattr(Door, "origins", Anything()),
+        lambda learner: test_a_foreign_page_cannot_write_even_with_the_cookie(
+            learner, {"Origin": "http://evil.example"}, "/api/data"
+        ),
+    ),
+    "Origin is taken from Host": (
+        lambda patch: [patch.setattr(Door, name, Anything()) for name in ("hosts", "origins")],
+        lambda learner: test_origin_is_not_derived_from_host(learner),
+    ),
+    "nothing is asked of who reads": (
+        lambda patch: patch.setattr(Guard, "_is_ours", lambda *_: True),
+        lambda learner: test_a_foreign_page_cannot_even_read_the_api(learner, "cross-site"),
+    ),
+    "any token opens": (
+        lambda patch: patch.setattr(Door, "opens_for", lambda *_: True),
+        lambda learner: test_a_wrong_token_opens_nothing(learner, Door(PORT), "x"),
+    ),
+    "no token is needed": (
+        lambda patch: patch.setattr(Door, "opens_for", lambda *_: True),
+        lambda learner: (
+            learner.cookies.clear(),
+            test_the_api_needs_the_token_and_the_pages_do_not(learner),
+        ),
+    ),
+    "any announced length will do": (
+        lambda patch: patch.setattr(security, "_small", lambda *_: True),
+        lambda learner: test_an_announced_oversized_or_senseless_length_is_refused(learner, "1001"),
+    ),
+    "what arrives is not counted": (
+        lambda patch: patch.setattr(Guard, "_measured", lambda _, receive: receive),
+        lambda learner: test_an_unannounced_oversized_body_is_refused(learner),
+    ),
+    "no content policy": (
+        lambda patch: patch.delitem(BASELINE, "Content-Security-Policy"),
+        lambda learner: test_every_answer_carries_the_baseline_headers(learner, "/", 200),
+    ),
+    "no baseline headers": (
+        lambda patch: patch.setattr(security, "_with_baseline", lambda send: send),
+        lambda learner: test_every_answer_carries_the_baseline_headers(learner, "/", 200),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_guard_with_a_fault_would_be_noticed(learner, monkeypatch, fault):
+    plant, attack = FAULTS[fault]
+    attack(learner)
+    plant(monkeypatch)
+    with pytest.raises((AssertionError, KeyError)):
+        attack(learner)
