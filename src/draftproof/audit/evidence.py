@@ -32,6 +32,9 @@ Counts = npt.NDArray[np.int64]
 PRIOR_STRENGTH = 20.0
 """Weight of the target's own row in the Dirichlet bet, in samples."""
 
+SURPRISE = 1e-4
+"""What the open bet gives to all tokens of probability 0 together, when bugs are weighed."""
+
 CHUNK = 8192
 OPEN = "something else"
 """Name of the Dirichlet bet."""
@@ -53,6 +56,7 @@ class Stakes:
         self.level = check_level(level)
         self.names = (*names, OPEN)
         self._wealth: Floats = np.zeros(len(self.names))
+        self._beyond: Floats = np.zeros(len(self.names))
         self.samples = 0
         self.crossed_at: int | None = None
         self.peak = 0.0
@@ -75,9 +79,12 @@ class Stakes:
         return self.crossed_at is not None
 
     def weights(self) -> dict[str, float]:
-        """Share of the evidence that each bet holds now, the largest first."""
-        top = self._wealth.max()
-        share = np.exp(self._wealth - top)
+        """Share of the evidence that each bet holds now, the largest first.
+
+        Tokens that the target cannot emit count here too, by how likely each bet held them.
+        """
+        held = self._wealth + self._beyond
+        share = np.exp(held - held.max())
         named = zip(self.names, share / share.sum(), strict=True)
         return dict(sorted(((n, float(s)) for n, s in named), key=lambda item: -item[1]))
 
@@ -144,6 +151,8 @@ class RowsEProcess(Stakes):
         if impossible.size and self.impossible is None:
             self.impossible = self.samples + int(impossible[0]) + 1
             self.crossed_at = min(self.crossed_at or self.impossible, self.impossible)
+        if impossible.size:
+            self._beyond = self._beyond + row.beyond(tokens[impossible])
         np.add.at(row.counts, tokens, 1)
         self.samples += tokens.size
 
@@ -163,11 +172,19 @@ class _RowBets:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = [np.log(laws.get(name, self.p).astype(np.float64) / self.p) for name in names]
         self._gains: Floats = np.array(logs).reshape(len(logs), self.p.size)
+        self._laws = [laws.get(name, self.p) for name in names]
         self.counts: Counts = np.zeros(self.p.size, dtype=np.int64)
 
     def steps(self, tokens: Counts) -> Floats:
         """Log gain of every bet on every token, the open bet last."""
         return np.vstack([self._gains[:, tokens], self._dirichlet(tokens)])
+
+    def beyond(self, tokens: Counts) -> Floats:
+        """Log probability of tokens of probability 0 under every bet, the open bet last."""
+        every = [np.asarray(law[tokens], dtype=np.float64) for law in self._laws]
+        surprise = np.full(tokens.size, SURPRISE / self.p.size)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log([*every, surprise]).sum(axis=1))
 
     def _dirichlet(self, tokens: Counts) -> Floats:
         """Log gain of betting on the frequencies so far, smoothed by the target's own row."""

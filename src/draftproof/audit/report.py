@@ -62,6 +62,7 @@ def _announced(size: SampleSize) -> dict[str, Any]:
         "suspect": size.suspect,
         "mean": _finite(size.mean),
         "most": _finite(size.most),
+        "named": _finite(size.named),
     }
 
 

@@ -27,8 +27,8 @@ FIRST_BATCH, LARGEST_BATCH = 16, 4096
 CLEAR_LEAD = 0.9
 """Share of the evidence at which a suspect counts as named."""
 
-NAMING = 2
-"""Sampling goes on for a name until so many times the samples that refuted were drawn."""
+NAMING, NAMING_LEAST = 2, 500
+"""Sampling goes on for a name until so many times the samples that refuted, and some more."""
 
 PATIENCE = 3
 """Calls that may run out of time before the function is given up on."""
@@ -100,7 +100,7 @@ class Bets:
         """Give the sample size of every suspect, before sampling."""
         sizes = sample_sizes(self.rows, self.laws, level)
         return [
-            SampleSize(name, size.mean, size.most)
+            SampleSize(name, size.mean, size.most, size.named)
             for size in sizes
             for name in self.twins[size.suspect]
         ]
@@ -224,7 +224,7 @@ class Gathering:
         process = self._found.process
         if process.crossed_at is not None:
             clear = next(iter(process.weights().values())) >= CLEAR_LEAD
-            enough = process.samples >= NAMING * process.crossed_at
+            enough = process.samples >= NAMING * process.crossed_at + NAMING_LEAST
             return "the evidence reached 1 / level" if clear or enough else ""
         self._bound()
         bound = self._found.bound

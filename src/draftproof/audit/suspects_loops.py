@@ -8,10 +8,10 @@ with plain decoding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ RowAfter: TypeAlias = Callable[[Text], Row]
 Bent: TypeAlias = Callable[[Text, Text, bool], Row]
 """Row from the text before the block, the drafted tokens since, and whether it is the bonus row."""
 
-JointLaw: TypeAlias = dict[Hashable, Any]
+JointLaw: TypeAlias = dict[Text, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ def spoken(make: Callable[[], Predictor], proposer: Proposer, scene: Scene) -> J
             chance, make(), proposer, rule, scene.text, k=scene.k, limits=scene.limits
         ).tokens
 
-    return {**law_of(play)}
+    return law_of(play)
 
 
 def _bent(
@@ -161,7 +161,7 @@ def _bent(
         references=references,
         probe=probe,
         law=lambda: spoken(predictor, proposer, where),
-        wanted=lambda: {**plain_law(target, where.text, where.limits)},
+        wanted=lambda: plain_law(target, where.text, where.limits),
     )
 
 
@@ -389,7 +389,7 @@ def _shared(name: str, about: str, play: Any, *references: str, probe: str) -> L
         about=about,
         references=references,
         probe=probe,
-        law=lambda: {**explore_symbols(play).law},
+        law=lambda: cast(JointLaw, explore_symbols(play).law),
         wanted=_pairs,
     )
 
