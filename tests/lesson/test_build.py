@@ -18,6 +18,7 @@ import pytest
 
 from draftproof import dist
 from draftproof.lesson.assets import MIME, Assets, shipped
+from draftproof.lesson.shortcuts import OUTPUTS
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
@@ -51,9 +52,11 @@ def case(chance):
         "residual": dist.residual(p, q),
         "exact": dist.exact_distribution(p, q),
         "naive": dist.naive_distribution(p, q),
+        **{name: OUTPUTS[name](p, q) for name in ("matched", "redrawn", "greedy")},
     }
     shown = {name: [str(value) for value in row] for name, row in columns.items()}
-    return shown | {"reject": str(dist.rejection_probability(p, q))}
+    once = {"reject": dist.rejection_probability(p, q), "agreement": (p * q).sum()}
+    return shown | {name: str(value) for name, value in once.items()}
 
 
 def page_tests(cases, folder):

@@ -100,13 +100,29 @@ def test_every_formula_is_closed(lesson):
 # -- the exercise -----------------------------------------------------------------------------
 
 
+def repairs(code):
+    """Whether the exercise is to repair functions rather than to write them."""
+    return "    ...\n" not in code.starter
+
+
+def same_code(node, source):
+    """Whether a function, its docstring left out, is the one in `source`."""
+    (other,) = ast.parse(source).body
+    return [ast.dump(line) for line in node.body[1:]] == [ast.dump(line) for line in other.body]
+
+
 @pytest.mark.parametrize("code", [code for _, code in EXERCISES], ids=[a.id for a, _ in EXERCISES])
-def test_the_starter_has_the_signatures_and_nothing_in_them(code):
+def test_the_starter_has_the_signatures_and_nothing_or_a_mistake_in_them(code):
     assert code.starter.startswith("import numpy as np\n")
     found = [node for node in ast.parse(code.starter).body if isinstance(node, ast.FunctionDef)]
     signatures = [(node.name, tuple(arg.arg for arg in node.args.args)) for node in found]
     assert signatures == [(one.name, one.parameters) for one in code.functions]
-    assert all(len(node.body) == 2 for node in found), "a docstring and an ellipsis"
+    if repairs(code):
+        first = {wrong.function: wrong for wrong in reversed(code.known_wrong)}
+        assert all(len(node.body) > 2 for node in found), "a mistake in every function"
+        assert all(same_code(node, first[node.name].code) for node in found)
+    else:
+        assert all(len(node.body) == 2 for node in found), "a docstring and an ellipsis"
 
 
 @pytest.mark.parametrize("code", [code for _, code in EXERCISES], ids=[a.id for a, _ in EXERCISES])
@@ -127,6 +143,12 @@ def test_the_reference_passes_and_the_starter_fails(code):
     if code.plot is not None:
         assert len(reply["plots"]["p"]) == len(code.plot.rows)
     reply = grade(code.starter, code.exercise())
+    if repairs(code):
+        failed = [test for test in reply["tests"] if test["status"] == "fail"]
+        planted = {test["known"] for test in failed}
+        assert {test["call"].split("(")[0] for test in failed} == set(code.entry)
+        assert len(planted) == len(code.entry)
+        return
     assert {test["status"] for test in reply["tests"]} == {"fail"}
     assert "returned nothing (None)" in reply["tests"][0]["message"]
 

@@ -1,11 +1,20 @@
 """The numbers of lessons 5 and 6 are what the library computes."""
 
+import itertools
+import re
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 
+from draftproof import dist
+from draftproof.audit import enumerate_sampler
+from draftproof.audit.catalogue import ACQUITTED, find_suspect
+from draftproof.backends.table import fractions
+from draftproof.battery import constant_world, instance
 from draftproof.lesson import curves, find
-from draftproof.lesson.content import Answers, Choice, Code, Curve
+from draftproof.lesson.content import Answers, Choice, Code, Curve, Table
+from draftproof.lesson.shortcuts import OUTPUTS
 from draftproof.planner import (
     Costs,
     best_choice,
@@ -15,6 +24,8 @@ from draftproof.planner import (
     throughput,
 )
 from draftproof.planner import Curve as Passes
+from draftproof.proof import prove_instance
+from draftproof.rules import find_rule
 
 
 def items(n):
@@ -126,3 +137,199 @@ def test_the_charts_of_lesson_5_mark_the_best_k():
     assert [best_on_chart(batch, batch=size) for size in (8, 64, 512)] == [10, 4, 1]
     assert best_on_chart(batch, a="1/2", batch=512) == 0
     assert "best $k$ is 10 for a batch of 8, 4 for 64 and 1 for 512" in batch.body
+
+
+# -- lesson 6 ---------------------------------------------------------------------------------
+
+WORKED_P, WORKED_Q = fractions("1/2", "3/10", "1/5"), fractions("1/4", "1/2", "1/4")
+REVERSE_P = fractions("2/5", "3/10", "1/5", "1/10")
+BLOCK_P, BLOCK_Q = fractions("1/2", "3/10", "1/5"), fractions("1/5", "3/10", "1/2")
+
+
+def in_prose(row):
+    """The way the lesson writes a row."""
+    return "$(" + ", ".join(map(str, row)) + ")$"
+
+
+def law_of(suspect, p, q):
+    return tuple(find_suspect(suspect).law(p, q))
+
+
+SUSPECTS = (
+    "resample from p",
+    "match, then redraw",
+    "argmax draft",
+    "sharpened draft",
+    "always accept",
+)
+
+
+def test_the_five_suspects_are_those_of_the_audit():
+    text = find(6).step("audit").body
+    for number, name in enumerate(SUSPECTS, start=1):
+        (line,) = re.findall(rf"^{number}\. .*$", text, re.MULTILINE)
+        assert (
+            line.removesuffix(";")
+            .removesuffix(".")
+            .endswith(in_prose(law_of(name, WORKED_P, WORKED_Q)))
+        )
+
+
+def test_the_suspect_that_never_says_token_2():
+    never = [n for n, name in enumerate(SUSPECTS, 1) if law_of(name, WORKED_P, WORKED_Q)[2] == 0]
+    assert items(6)["suspect"].answer == tuple(never)
+
+
+def test_the_laws_of_a_wrong_q():
+    text = find(6).step("why").body
+    assert in_prose(law_of("argmax draft", WORKED_P, WORKED_Q)) in text
+    assert in_prose(law_of("sharpened draft", WORKED_P, WORKED_Q)) in text
+    assert in_prose(dist.normalised(WORKED_Q * WORKED_Q)) in text
+    cut = fractions("1/2", "1/2", "0"), fractions("2/5", "1/5", "2/5")
+    assert in_prose(law_of("truncated draft", *cut)) in text
+    rounded = law_of("rounded draft", fractions("1/2", "1/2"), fractions("3/5", "2/5"))
+    assert f"${rounded[0] - F(1, 2)}$" in text
+    assert sum(rounded) == 1
+
+
+def test_a_coin_used_again():
+    text = find(6).step("shortcuts").body
+    assert in_prose(law_of("coin used again", REVERSE_P, REVERSE_P[::-1])) in text
+    assert law_of("coin used again", WORKED_P, WORKED_Q) == tuple(WORKED_P)
+
+
+@pytest.mark.parametrize(("k", "single", "block"), [(2, "1.19", "1.25"), (3, "1.533", "1.695"),
+                                                    (4, "1.7731", "2.0635")])  # fmt: skip
+def test_block_verification_keeps_more_and_is_exact(k, single, block):
+    text = find(6).step("shortcuts").body
+    (line,) = re.findall(rf"^- for \$k = {k}\$: .*$", text, re.MULTILINE)
+    world = constant_world(BLOCK_P, BLOCK_Q)
+    for name, kept in (("token-wise", single), ("block", block)):
+        rule = find_rule(name)
+        proof = prove_instance(rule, instance(world, rule, k=k))
+        assert (proof.exact, proof.expected_accepted) == (True, F(kept))
+        assert kept in line
+
+
+def test_the_hand_answers_of_lesson_6():
+    answers = {name: item.answer for name, item in items(6).items()}
+    assert answers["agree"] == ((WORKED_P * WORKED_Q).sum(),)
+    assert answers["again"] == law_of("match, then redraw", WORKED_P, WORKED_Q)[:1]
+    assert answers["greedy"] == law_of("argmax draft", WORKED_P, WORKED_Q)
+    ratios = F(1, 3) / F(2, 3), F(2, 3) / F(1, 3)
+    running = min(F(1), ratios[0])
+    assert answers["block"] == (min(F(1), running * ratios[1]),)
+    assert set(answers) == {"agree", "again", "greedy", "block", "suspect"}
+
+
+def test_some_wrong_answers_are_the_laws_they_are_said_to_be():
+    wrong = {name: [one.value for one in item.wrong] for name, item in items(6).items()}
+    assert (dist.overlap(WORKED_P, WORKED_Q),) in wrong["agree"]
+    assert (dist.naive_distribution(WORKED_P, WORKED_Q)[0],) in wrong["again"]
+    assert tuple(WORKED_Q) in wrong["greedy"]
+
+
+def presets():
+    return {one.id: (np.array(one.p), np.array(one.q)) for one in find(6).only(Table).presets}
+
+
+def right_columns(p, q):
+    return {name for name, law in OUTPUTS.items() if tuple(law(p, q)) == tuple(p)}
+
+
+def test_the_presets_show_what_their_notes_say():
+    exact = {"corrected", "matched"}
+    right = {name: right_columns(*pair) - {"naive"} for name, pair in presets().items()}
+    assert right == {
+        "worked": exact,
+        "equal": exact,
+        "disjoint": exact | {"redrawn", "greedy"},
+        "flat": exact | {"redrawn"},
+        "two": exact,
+    }
+    assert tuple(OUTPUTS["greedy"](*presets()["two"])) == (F(5, 6), F(1, 6), 0)
+    assert tuple(OUTPUTS["greedy"](*presets()["equal"])) == (1, 0, 0)
+    redrawn = OUTPUTS["redrawn"](WORKED_P, WORKED_Q)
+    assert redrawn[1] - WORKED_P[1] == F(21, 400)
+    note = next(one.note for one in find(6).only(Table).presets if one.id == "worked")
+    assert "21/400" in note
+
+
+def test_the_closed_law_of_drawing_again():
+    for p, q in presets().values():
+        closed = [a * (1 + b - (p * q).sum()) for a, b in zip(p, q, strict=True)]
+        assert closed == list(OUTPUTS["redrawn"](p, q))
+
+
+# -- the three verifiers, held to an enumeration that is not the grader's ---------------------
+
+REPAIR = find(6).only(Code)
+
+
+def steps_of(source):
+    names = {}
+    exec(source, names)
+    top = names["top_draft"]
+    return {
+        "greedy_draft": names["greedy_draft"],
+        "top_draft": lambda p, q, rng: top(p, q, 2, rng),
+        "match": names["match"],
+    }
+
+
+PLANTED = {
+    "greedy_draft": "argmax draft",
+    "top_draft": "truncated draft",
+    "match": "match, then redraw",
+}
+PAIRS = {
+    "sharp": (WORKED_P, fractions("1/5", "1/2", "3/10")),
+    "cut": (fractions("1/2", "1/2", "0"), fractions("2/5", "1/5", "2/5")),
+    "reverse": (REVERSE_P, REVERSE_P[::-1]),
+    "two": (fractions("1/2", "1/4", "1/4"), fractions("1/4", "1/8", "5/8")),
+}
+EVERY_PAIR = pytest.mark.parametrize(("p", "q"), PAIRS.values(), ids=PAIRS)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+@EVERY_PAIR
+def test_the_repaired_verifiers_have_the_gap_0(name, p, q):
+    found = enumerate_sampler(steps_of(REPAIR.reference)[name], p, q)
+    assert found.agrees, found.counterexample()
+
+
+@pytest.mark.parametrize("name", PLANTED)
+@EVERY_PAIR
+def test_the_planted_bugs_are_suspects_of_the_audit(name, p, q):
+    """What the starter emits is what the audit knows the bug to emit."""
+    found = enumerate_sampler(steps_of(REPAIR.starter)[name], p, q)
+    law = law_of(PLANTED[name], p, q)
+    assert not found.agrees
+    for token, chance in enumerate(law):
+        assert abs(found.law.get(token, 0) - chance) <= found.tolerance
+
+
+def test_what_the_lesson_calls_exact_the_audit_acquits():
+    (own,) = (one for one in ACQUITTED if one.name == "exact match at a temperature")
+    assert enumerate_sampler(own.step, WORKED_P, WORKED_Q).agrees
+
+
+@pytest.mark.parametrize("test", [t for t in REPAIR.tests if t.grid], ids=lambda test: test.id)
+def test_the_grid_of_a_verifier_holds_its_breakpoints(test):
+    """Acceptance ratios and running sums are multiples of 1/grid, so midpoints are exact.
+
+    A match may also be written as a coin and a draw from p without the drafted token.
+    """
+    p, q = np.array(test.p), np.array(test.q)
+    drawn = {
+        "greedy_draft": np.array([F(int(x == q.argmax())) for x in range(len(q))]),
+        "top_draft": np.where(q >= sorted(q)[-test.args.get("keep", 1)], q, F(0)),
+        "match": q,
+    }[test.function]
+    drawn = drawn / drawn.sum()
+    rows = [p, drawn, dist.residual(p, drawn)]
+    if test.function == "match":
+        rows += [dist.residual(p, row) for row in np.identity(len(p), dtype=int) * F(1)]
+    points = [x for row in rows for x in itertools.accumulate(row)]
+    points += [min(F(1), a / b) for a, b in zip(p, drawn, strict=True) if b]
+    assert all((point * test.grid).denominator == 1 for point in points)

@@ -43,6 +43,10 @@ interface Case {
   readonly residual: readonly string[];
   readonly exact: readonly string[];
   readonly naive: readonly string[];
+  readonly agreement: string;
+  readonly matched: readonly string[];
+  readonly redrawn: readonly string[];
+  readonly greedy: readonly string[];
 }
 
 const cases = process.env.LAW_CASES;
@@ -55,5 +59,9 @@ test("every column agrees with the Python library", { skip: !cases && "set LAW_C
     assert.deepEqual(shown(law.residual), one.residual);
     assert.deepEqual(shown(law.corrected), one.exact);
     assert.deepEqual(shown(law.naive), one.naive);
+    assert.equal(law.agreement.toString(), one.agreement);
+    assert.deepEqual(shown(law.matched), one.matched);
+    assert.deepEqual(shown(law.redrawn), one.redrawn);
+    assert.deepEqual(shown(law.greedy), one.greedy);
   }
 });
