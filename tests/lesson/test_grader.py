@@ -356,6 +356,7 @@ def test_a_flood_of_prints_is_cut():
     assert len(reply["stdout"]) < OUTPUT_LIMIT + 100
     assert reply["stdout"].startswith("x" * 50)
     assert reply["stdout"].endswith(" more characters")
+    assert reply["cut"] == 51 + 200_000 * 6 - OUTPUT_LIMIT
 
 
 def test_what_one_program_breaks_the_next_does_not_see():

@@ -16,14 +16,17 @@ export interface Progress {
 export const EMPTY: Progress = { v: 1, lessons: {} };
 
 /** Keys that, once earned or answered, no older or newer version takes away. */
-const KEPT = ["passedAt", "choice", "right", "doneAt"] as const;
+const KEPT = ["passedAt", "choice", "doneAt"] as const;
 
 export function readProgress(data: unknown): Progress {
   const given = data as Partial<Progress> | null;
   return given && given.v === 1 && given.lessons ? (given as Progress) : EMPTY;
 }
 
-/** Both versions' steps; where both have one, the later change, with everything earned kept. */
+/**
+ * Both versions' steps. Where both have one, the later change counts, part by part (each typed
+ * answer has its own time), and everything earned is kept.
+ */
 export function merge(mine: Progress, theirs: Progress): Progress {
   const lessons: Progress["lessons"] = { ...theirs.lessons };
   for (const [id, lesson] of Object.entries(mine.lessons)) {
@@ -49,12 +52,20 @@ function mergeSteps(
 
 function mergeRecord(mine: Record_, theirs: Record_): Record_ {
   const [newer, older] = when(mine) >= when(theirs) ? [mine, theirs] : [theirs, mine];
-  const merged = { ...older, ...newer };
+  const merged: Record_ = { ...older, ...newer };
+  for (const [key, part] of Object.entries(mine)) {
+    const other = theirs[key];
+    if (isRecord(part) && isRecord(other)) merged[key] = mergeRecord(part, other);
+  }
   for (const key of KEPT) {
     const kept = newer[key] ?? older[key];
     if (kept !== undefined) merged[key] = kept;
   }
   return merged;
+}
+
+function isRecord(value: Json | undefined): value is Record_ {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function when(record: Record_): string {

@@ -43,6 +43,7 @@ export class Store {
     }
     this.changed();
     addEventListener("pagehide", () => this.flush());
+    addEventListener("focus", () => void this.refresh());
   }
 
   step(id: string): Record_ {
@@ -105,6 +106,18 @@ export class Store {
       this.saving = this.saving.then(() => this.write());
     }
     await this.saving;
+  }
+
+  /** Shows what another tab has saved, when the learner comes back to this one. */
+  private async refresh(): Promise<void> {
+    await this.flush();
+    const saved = await getJson<{ rev: number; undo: boolean; data: unknown }>("/api/progress").catch(() => null);
+    if (!saved || saved.rev <= this.rev || this.timer) return;
+    [this.rev, this.serverUndo] = [saved.rev, saved.undo];
+    const shown = JSON.stringify(this.progress.lessons[this.lesson]);
+    this.progress = readProgress(saved.data);
+    if (JSON.stringify(this.progress.lessons[this.lesson]) !== shown) this.generation += 1;
+    this.changed();
   }
 
   subscribe(listener: () => void): () => void {

@@ -16,6 +16,18 @@ test("a pass is kept whichever tab saved last", () => {
   }
 });
 
+test("each typed answer is merged by its own time", () => {
+  const answered = progress({ numbers: { one: { status: "right", at: "2" }, two: { status: "wrong", at: "1" }, at: "2" } });
+  const stale = progress({ numbers: { one: { status: "wrong", at: "1" }, two: { status: "right", at: "3" }, at: "3" } });
+  for (const merged of [merge(answered, stale), merge(stale, answered)]) {
+    assert.deepEqual(steps(merged).numbers, {
+      one: { status: "right", at: "2" },
+      two: { status: "right", at: "3" },
+      at: "3",
+    });
+  }
+});
+
 test("steps and lessons of both tabs are kept", () => {
   const mine = progress({ predict: { choice: "yes", at: "1" } });
   const theirs = progress({ table: { doneAt: "x", at: "1" } });

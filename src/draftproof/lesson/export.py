@@ -99,7 +99,7 @@ def _step(step: Step, record: Record) -> Iterator[str]:
 
 
 def _question(step: Predict | Choice, record: Record) -> Iterator[str]:
-    answer = record.get("answer", record.get("choice"))
+    answer = record.get("choice")
     chosen = [option for option in step.options if option.id == answer]
     yield step.question
     for option in chosen:

@@ -1,5 +1,5 @@
 // Typed answers, each judged on its own.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { announce } from "../announce";
 import { judge } from "../answers";
 import type { Context } from "../context";
@@ -14,10 +14,14 @@ const WORDS: Record<string, string> = { right: "Right.", wrong: "Not yet.", "not
 export function Answers({ step, context }: { step: AnswersStep; context: Context }) {
   useStore(context.store);
   const saved = context.store.step(step.id);
+  const all = step.items.every((item) => (saved[item.id] as Record_ | undefined)?.status === "right");
+  // Here and not where an answer is judged, since the others may have been given in another tab.
+  useEffect(() => {
+    if (all && !saved.passedAt) context.store.update(step.id, { passedAt: new Date().toISOString() });
+  }, [all, saved.passedAt]);
   const update = (id: string, change: Record_) => {
-    const items: Record_ = { ...saved, [id]: { ...(saved[id] as Record_ | undefined), ...change } };
-    const all = step.items.every((item) => (items[item.id] as Record_ | undefined)?.status === "right");
-    context.store.update(step.id, all && !saved.passedAt ? { ...items, passedAt: new Date().toISOString() } : items);
+    const item = saved[id] as Record_ | undefined;
+    context.store.update(step.id, { [id]: { ...item, ...change, at: new Date().toISOString() } });
   };
   return (
     <ol class="answers">

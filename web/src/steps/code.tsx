@@ -28,6 +28,7 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
   const draft = (saved.draft as string | undefined) ?? step.starter;
   const [result, setResult] = useState<Result | null>(null);
   const now = useRef(draft);
+  const count = useRef(0);
   const write = (text: string) => {
     now.current = text;
     const starter = text === step.starter ? text : ((saved.starter as string | undefined) ?? step.starter);
@@ -38,10 +39,14 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
     write(text);
     setReplaced(replaced + 1);
   };
+  const busy = useRef(false);
   const run = async () => {
-    if (python.state === "running") return;
+    if (busy.current) return;
+    busy.current = true;
+    count.current += 1;
     const code = now.current;
-    const found = await grade(python, code, step, setResult);
+    const found = await grade(python, { code, run: count.current }, step, setResult);
+    busy.current = false;
     setResult(found);
     const passed = found.reply?.status === "pass" ? { passedAt: new Date().toISOString() } : {};
     store.update(step.id, { runs: ((saved.runs as number | undefined) ?? 0) + 1, ...passed });
@@ -81,13 +86,14 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
 /** Grades a program, and shows what is known of it after every test. */
 async function grade(
   python: PyRunner,
-  code: string,
+  { code, run }: Pick<Result, "code" | "run">,
   step: CodeStep,
   show: (sofar: Result) => void,
 ): Promise<Result> {
   const tests: Test[] = [];
   const sofar = (): Result => ({
     code,
+    run,
     reply: tests.length ? { status: "running", tests: [...tests] } : null,
     trouble: "",
     printed: "",
@@ -105,7 +111,8 @@ async function grade(
   });
   if (outcome.outcome !== "finished") return { ...sofar(), trouble: outcome.message };
   const reply = outcome.answer as Reply;
-  return { code, reply, trouble: "", printed: reply.stdout || outcome.printed, cut: outcome.cut };
+  const cut = outcome.cut || Boolean(reply.cut);
+  return { code, run, reply, trouble: "", printed: reply.stdout || outcome.printed, cut };
 }
 
 function spoken(result: Result): string {

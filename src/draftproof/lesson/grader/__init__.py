@@ -15,6 +15,7 @@ The reply is plain JSON::
                 "message",           one sentence, "" for a pass
                 "known"}],           the id of the recognised mistake, "" if there is none
      "stdout": "...",                what the program printed, at most 8 KB
+     "cut": 0,                       how many characters it printed beyond those
      "plots": {...}}                 after a pass: frequencies of the learner's own ``empirical``
 
 Tests come in the order of the lesson file, so that the first that fails is the one to look at.
@@ -55,7 +56,8 @@ def grade(source: str, exercise: Json, report: Report | None = None) -> Json:
         The reply described above. A fault of the grader itself has the status
         ``"harness-error"`` and is never the learner's failure.
     """
-    reply: Json = {"status": "error", "passed": False, "message": "", "tests": [], "stdout": ""}
+    reply: Json = {"status": "error", "passed": False, "message": "", "tests": []}
+    reply |= {"stdout": "", "cut": 0}
     try:
         program = Program(source)
     except (Problem, Stopped) as problem:
@@ -70,7 +72,7 @@ def grade(source: str, exercise: Json, report: Report | None = None) -> Json:
             "The grader itself failed, which is not your fault; please report this:\n"
             + traceback.format_exc(limit=-3)
         )
-    reply["stdout"] = program.output.text()
+    reply |= {"stdout": program.output.text(), "cut": program.output.dropped}
     return reply
 
 
