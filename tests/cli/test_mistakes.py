@@ -20,7 +20,7 @@ MISTAKES = [
     ((*RUN, "--max-tokens", "1.5"), "--max-tokens"),
     ((*RUN, "-k", "-1"), "-k"),
     ((*RUN, "-k", "some"), "-k"),
-    ((*RUN, "-k", "auto"), "-k auto"),
+    ((*RUN, "-k", "auto", "--rule", "rrs"), "'auto'"),
     ((*RUN, "--drafts", "0"), "--drafts"),
     ((*RUN, "--drafts", "3"), "--drafts"),
     ((*RUN, "--temperature", "-1"), "temperature"),

@@ -55,11 +55,9 @@ def read_bias(text: str, name: str) -> tuple[int, float]:
     return int(token), -math.inf if added == "-inf" else read_float(added, name)
 
 
-def read_k(text: str, name: str) -> int:
-    """Read a fixed k; choosing it automatically is another program's promise."""
-    if text == "auto":
-        raise InvalidInput(f"{name} auto has no policy here; give a number, for example {name} 4.")
-    return read_count(text, name)
+def read_k(text: str, name: str) -> int | str:
+    """Read a fixed k, or auto."""
+    return text if text == "auto" else read_count(text, name)
 
 
 FLOAT = Read("number", read_float)
@@ -100,7 +98,7 @@ FLOAT = Read("number", read_float)
     type=Read("N|auto", read_k),
     default=str(DEFAULTS.k),
     show_default=True,
-    help="Tokens to draft per round; 0 decodes plainly.",
+    help="Tokens to draft per round; 0 decodes plainly, auto chooses round by round.",
 )
 @click.option(
     "--drafts",

@@ -17,6 +17,9 @@ from draftproof.warp import Warp
 GAP_POSITIONS = 64
 """Most positions at which the numeric gap is measured."""
 
+USUAL_K = 4
+"""Tokens per pass at which the gap is measured when k changes from round to round."""
+
 PAIRS, MOST_PAIRS = 3, 7
 """Fewest and most timed runs of either kind; odd, so that a median is one of them."""
 
@@ -128,13 +131,18 @@ def compare(
         ratios=tuple(_ratios(speculative, plain)),
         must_agree=session.texts_must_agree,
         parting=_parting(session.target.backend, text, other, one),
-        gap=measure_gap(session.target.backend, text, tuple(one.tokens), max(session.options.k, 1)),
+        gap=measure_gap(session.target.backend, text, tuple(one.tokens), _span(session.options.k)),
     )
 
 
 def _one_more(pairs: int, seconds: float) -> bool:
     """Say whether another pair is timed: at least three, an odd number, seven if they are short."""
     return pairs < PAIRS or pairs % 2 == 0 or (pairs < MOST_PAIRS and seconds < PATIENCE)
+
+
+def _span(k: int | str) -> int:
+    """Give the tokens per pass at which the gap is measured; a chosen k has no one number."""
+    return max(k, 1) if isinstance(k, int) else USUAL_K
 
 
 def _run(session: Session, text: Text, *, plain: bool) -> Transcript:

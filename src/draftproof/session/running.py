@@ -6,14 +6,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from draftproof.chance import Chance, Dice
 from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text
-from draftproof.decode import Limits, NoDraft, Round, Tally, rounds
+from draftproof.decode import Limits, NoDraft, Round, Schedule, Tally, rounds
 from draftproof.errors import InvalidInput, UnsupportedDraft
+from draftproof.planner.policy import Adaptive
 from draftproof.proposers import NAMED, Setting, check_same_vocabulary
 from draftproof.rules import find_rule
+from draftproof.session.costing import round_seconds
 from draftproof.session.drafting import model_proposer, named_proposer
 from draftproof.session.models import Model, open_model
 from draftproof.session.typist import Piece, Typist
@@ -35,7 +37,8 @@ class Options:
     rule
         Name of the verification rule; a lossy one is thereby asked for.
     k, drafts
-        Positions to draft per round, and drafts per position (None: one for a rule that judges
+        Positions to draft per round, ``"auto"`` to have `draftproof.planner.policy` choose them
+        round by round, and drafts per position (None: one for a rule that judges
         a chain, else two).
     max_tokens, min_tokens, stop, seed
         Where the text ends, before which token it may not, and its luck.
@@ -48,7 +51,7 @@ class Options:
     target: str = "smollm2"
     draft: str = "ngram"
     rule: str = "token-wise"
-    k: int = 4
+    k: int | Literal["auto"] = 4
     drafts: int | None = None
     max_tokens: int = 128
     min_tokens: int = 0
@@ -144,6 +147,11 @@ def _check(options: Options, rule: Rule) -> None:
             f"draft {options.draft!r} is neither {', '.join(map(repr, NAMED))} nor the path of a "
             f"model; choose one of these, or check the path."
         )
+    if options.k == "auto" and rule.shape != "chain":
+        raise UnsupportedDraft(
+            f"k is 'auto' and rule {rule.name!r} takes several drafts for a position; give a "
+            f"number, or choose a rule that judges a chain."
+        )
     if "" in options.stop:
         raise InvalidInput("stop is ''; a stop string needs at least one character.")
 
@@ -171,6 +179,7 @@ class Session:
         self.options = replace(options, warp=warp)
         self.rule, self.target, self.second = rule, target, second
         self._proposers: dict[Text, Proposer] = {}
+        self._seconds: tuple[float, ...] | None = None
 
     @property
     def limits(self) -> Limits:
@@ -261,11 +270,12 @@ class Session:
         target = Glass(self.predictor(text))
         proposer: Proposer = NoDraft() if plain else self.proposer(text)
         typist = Typist(self.target.speller(), self.options.stop)
+        k = 0 if plain else self.schedule(text)
         script.prefill = self._prefill(target, proposer, text)
         if trace is not None:
             trace.write(self.header(text, proposer))
         try:
-            for one in self._rounds(witness, target, proposer, text):
+            for one in self._rounds(witness, target, proposer, text, k):
                 step = _typed(one, typist)
                 script.add(step)
                 if trace is not None:
@@ -280,12 +290,34 @@ class Session:
             trace.write(_ending(script))
 
     def _rounds(
-        self, chance: Chance, target: Predictor, proposer: Proposer, text: Text
+        self,
+        chance: Chance,
+        target: Predictor,
+        proposer: Proposer,
+        text: Text,
+        k: int | Schedule,
     ) -> Iterator[Round]:
-        k = 0 if isinstance(proposer, NoDraft) else self.options.k
         return rounds(
             chance, target, proposer, self.rule, text, k=k, limits=self.limits, allow_lossy=True
         )
+
+    def schedule(self, text: Text) -> int | Schedule:
+        """Give the fixed k, or the policy that chooses it, with the costs it knows."""
+        if self.options.k != "auto":
+            return self.options.k
+        if self._seconds is None:
+            self._seconds = round_seconds(
+                self.predictor(text), self.proposer(text), text, key=self._key()
+            )
+        return Adaptive(self._seconds)
+
+    def _key(self) -> tuple[object, ...] | None:
+        """What measured costs belong to; None for a model that is no file."""
+        backend = self.target.backend
+        folder, profile = getattr(backend, "folder", None), getattr(backend, "profile", None)
+        if folder is None:
+            return None
+        return (str(folder), repr(profile), self.options.draft, self.options.warp.greedy)
 
     def _prefill(self, target: Predictor, proposer: Proposer, text: Text) -> float:
         """Let target and draft read the prompt, and give the seconds it took.
@@ -310,6 +342,7 @@ class Session:
             "guarantee": self.rule.guarantee.value,
             "engine": self.target.engine,
             "k": options.k,
+            "k_costs": None if self._seconds is None else list(self._seconds),
             "drafts": self.drafts,
             "seed": options.seed,
             "temperature": warp.temperature,
