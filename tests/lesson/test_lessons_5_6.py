@@ -14,6 +14,7 @@ from draftproof.backends.table import fractions
 from draftproof.battery import constant_world, instance
 from draftproof.lesson import curves, find
 from draftproof.lesson.content import Answers, Choice, Code, Curve, Table
+from draftproof.lesson.grader import grade
 from draftproof.lesson.shortcuts import OUTPUTS
 from draftproof.planner import (
     Costs,
@@ -312,6 +313,20 @@ def test_the_planted_bugs_are_suspects_of_the_audit(name, p, q):
 def test_what_the_lesson_calls_exact_the_audit_acquits():
     (own,) = (one for one in ACQUITTED if one.name == "exact match at a temperature")
     assert enumerate_sampler(own.step, WORKED_P, WORKED_Q).agrees
+
+
+def test_an_unknown_mistake_is_told_its_gap():
+    code = """
+def match(p, q, rng):
+    token = int(rng.choice(len(q), p=q))
+    return token if int(rng.choice(len(p), p=p)) == token else 0
+"""
+    reply = grade(REPAIR.reference + code, REPAIR.exercise())
+    problem = next(test for test in reply["tests"] if test["status"] == "fail")
+    # token 0 comes out unless both draw 1, or both draw 2
+    gap = 1 - F(1, 3) * F(1, 3) - F(1, 3) * F(1, 6) - F(1, 3)
+    assert problem["known"] == ""
+    assert f"does not follow p, with a gap of {float(gap):.4g}: token 0" in problem["message"]
 
 
 @pytest.mark.parametrize("test", [t for t in REPAIR.tests if t.grid], ids=lambda test: test.id)

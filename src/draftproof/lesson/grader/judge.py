@@ -147,7 +147,11 @@ def _wrong_law(case: Case, got: Sequence[float], shown: str) -> Problem:
         if abs(a - b) > TOLERANCE
     ]
     name = "p" if case.expect == case.inputs.get("p") else "its law"
-    return Problem(f"The emitted token does not follow {name}: {', '.join(parts)}.", got=shown)
+    gap = max(abs(a - b) for a, b in zip(got, case.expect, strict=True))
+    return Problem(
+        f"The emitted token does not follow {name}, with a gap of {gap:.4g}: {', '.join(parts)}.",
+        got=shown,
+    )
 
 
 def _cells(case: Case) -> int:
