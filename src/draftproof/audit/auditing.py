@@ -79,6 +79,8 @@ class Report:
         The sample size of each suspect, computed before the run.
     trail
         Evidence over samples: (samples, log10 of the evidence at that moment).
+    facts
+        What only this kind of source has, by name; a server's are in `draftproof.audit.server`.
     """
 
     target: str
@@ -99,6 +101,7 @@ class Report:
     trail: tuple[tuple[int, float], ...] = ()
     budget: Budget = field(default_factory=Budget)
     seconds: float = 0.0
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def counterexample(self) -> str | None:

@@ -10,6 +10,7 @@ out its row, and it never means that the token was certain.
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import math
 import re
@@ -249,6 +250,21 @@ class Client:
     def get(self, url: str) -> str:
         """Read a page of text, such as metrics, patiently."""
         return self._patiently(urllib.request.Request(url, headers=self._headers))
+
+    def pauses(self, prompt: str | Sequence[int], tokens: int) -> list[float]:
+        """Stream one answer, and give the seconds between its pieces."""
+        given = prompt if isinstance(prompt, str) else list(prompt)
+        body = {"prompt": given, "max_tokens": tokens, "stream": True, "temperature": 1.0}
+        body |= self.extra | ({"model": self._model} if self._model else {})
+        request = urllib.request.Request(
+            f"{self.root}/v1/completions", json.dumps(body).encode(), self._headers
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=self.patience.timeout) as stream:
+                moments = [time.monotonic() for line in stream if line.startswith(b"data: {")]
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerError(f"{self.root} did not stream: {error}") from error
+        return [later - earlier for earlier, later in itertools.pairwise(moments)]
 
     def _patiently(self, request: urllib.request.Request) -> str:
         for again in range(1, self.patience.tries + 1):

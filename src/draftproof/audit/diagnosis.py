@@ -66,7 +66,7 @@ class Diagnosis:
         """Say it in words."""
         if self.best is None:
             return ["It matches no suspect in the catalogue."] if self.suspects else []
-        known = KNOWN[self.best]
+        known = next(one for one in self.suspects if one.name == self.best)
         said = [f"Likeliest cause: {self.best} ({known.about})."]
         if known.references:
             said.append(f"Reported in {', '.join(known.references)}.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,6 @@ from draftproof.audit.evidence import (
     partition,
     total_variation_bound,
 )
-from draftproof.audit.suspects import laws_of
 from draftproof.dist import Row, normalised
 from draftproof.errors import InvalidInput
 from draftproof.warp import Warp
@@ -234,24 +233,21 @@ def _half(top_k: int | None) -> int:
 
 
 def _uncut(listed: Listing, setting: Setting, keys: Sequence[Key]) -> Floats:
-    """Give the law without top-k; over the listed tokens only where the rest is not known."""
-    if setting.temperature == 1 and not setting.min_p:
-        return law(listed, PLAIN, keys)
-    return law(listed, replace(setting, top_k=len(listed)), keys)
+    """Give the law without top-k; the tokens not listed count as like the last that is."""
+    if setting.min_p:
+        return law(listed, replace(setting, top_k=len(listed)), keys)
+    scores = np.array([*listed.values()])
+    rest = max(1 - float(np.exp(scores).sum()), 1e-12)
+    unseen = math.log(max(rest / math.exp(scores[-1]), 1.0))
+    tempered = scores / setting.temperature
+    last = tempered[-1] + unseen if setting.temperature != 1 else math.log(rest)
+    return _placed(normalised(np.exp([*tempered, last])), listed, keys)
 
 
 def resampled(p: Floats, q: Floats) -> Floats:
     """Give the law of a rejection that draws from p: ``min(p, q) + (1 - sum min(p, q)) p``."""
     kept = np.minimum(p, q)
     return np.asarray(kept + (1 - kept.sum()) * p)
-
-
-def draft_laws(p: Floats, q: Floats, names: Sequence[str]) -> list[Floats | None]:
-    """Give the laws of step suspects where the draft's row is known."""
-    from draftproof.audit.catalogue import STEP_SUSPECTS
-
-    known = laws_of(STEP_SUSPECTS, p, q)
-    return [known.get(name) for name in names]
 
 
 # ---------------------------------------------------------------- evidence
@@ -261,8 +257,9 @@ class CeilingEProcess(Stakes):
     """Evidence against every law below a ceiling, one row and one ceiling for each token.
 
     Which positions were drafted is not known, so every bug is bet on twice: as if it struck every
-    token, and as if it struck half of them. The open bet goes by the place of a token in its own row, as in
-    `draftproof.audit.evidence.StreamEProcess`, with a ninth place for what the row cannot emit.
+    token, and as if it struck half of them. The open bet goes by the place of a token in its own
+    row, as in `draftproof.audit.evidence.StreamEProcess`, with a ninth place for what the row
+    cannot emit.
 
     Examples
     --------
@@ -368,7 +365,6 @@ class Step:
     top: Floats
     token: int | None
     laws: tuple[Floats | None, ...]
-    setting: Setting
 
 
 def judged(
@@ -377,8 +373,6 @@ def judged(
     others: Sequence[Listing],
     setting: Setting,
     allowance: float,
-    draft: Mapping[Key, float] | None = None,
-    known: Sequence[str] = (),
 ) -> Step:
     """Put together what is needed to judge one token.
 
@@ -390,19 +384,9 @@ def judged(
         The target's row.
     others
         Further rows of the same position, measured without speculation.
-    draft, known
-        The draft's law by token, where it is known, and the step suspects to bet on with it.
     """
     keys = [*wanted]
     p = law(wanted, setting, keys)
     top = np.maximum(p, ceiling([wanted, *others], setting, keys, allowance))
-    laws: list[Floats | None] = [*bug_laws(wanted, setting, keys)]
-    if known:
-        q = None if draft is None else _placed(_as_row(draft), draft, keys)
-        laws += [None] * len(known) if q is None else draft_laws(p, q, known)
     cell = None if token is None else cell_of(token, keys)
-    return Step(p, top, cell, tuple(laws), setting)
-
-
-def _as_row(draft: Mapping[Key, float]) -> Row:
-    return normalised(np.append([*draft.values()], max(1 - sum(draft.values()), 0.0)))
+    return Step(p, top, cell, bug_laws(wanted, setting, keys))

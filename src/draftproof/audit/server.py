@@ -1,0 +1,521 @@
+"""The audit of a server: whether what it emits while drafting follows the rows it has without.
+
+Answers of a few tokens are sampled for many prompts, at settings chosen so that a short top list
+tells the whole law. Each token but an answer's first is judged by the target's row at the prefix
+that really came before it, and that row comes from a local reference, from a twin server that
+does not draft, or from the server itself: beside the token where it is given, and else by asking
+for the very next token after that prefix, which is never a drafted one.
+
+"refuted" needs evidence against every law below a ceiling over all rows measured without
+speculation (`draftproof.audit.numerics`), and a control that is not refuted in the same way. What
+is evidence only against the row itself is "inconclusive: numerics".
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from draftproof.audit.asking import (
+    PER_ANSWER,
+    SPECULATION_OFF,
+    Abilities,
+    Asker,
+    Journal,
+    Prompt,
+    abilities_of,
+    digest,
+    turns_off,
+)
+from draftproof.audit.auditing import Bound, Finding, Report
+from draftproof.audit.client import Client, Patience
+from draftproof.audit.diagnosis import KNOWN, Diagnosis, Named
+from draftproof.audit.drafting import Drafting, Meter
+from draftproof.audit.evidence import OPEN
+from draftproof.audit.numerics import (
+    SERVER_SUSPECTS,
+    VARIANTS,
+    CeilingEProcess,
+    Step,
+    bug_laws,
+    law,
+)
+from draftproof.audit.places import Emission, Reference, Rows, emissions
+from draftproof.audit.power import SampleSize, sample_sizes, smallest_detectable
+from draftproof.audit.records import PLACES
+from draftproof.audit.sequential import CLEAR_LEAD, NAMING, Budget
+from draftproof.dist import Row
+from draftproof.errors import InvalidInput
+
+PROMPTS = (
+    "Colours in the order they were drawn: red, blue, green, red, blue, red, green, blue, red,",
+    "yes no yes yes no yes no no yes no yes yes no",
+    "The cat sat on the mat. The dog sat on the rug. The cat sat on the rug. The dog sat on",
+    "1, 2, 3, 1, 2, 3, 2, 1, 3, 1, 2, 3, 1,",
+    "Alice said hello to Bob. Bob said hello to Carol. Carol said hello to Alice. Alice said",
+    "left right left left right up down left right up down left",
+    "apple: fruit\ncarrot: vegetable\npear: fruit\nonion: vegetable\nplum:",
+    "for i in range(10):\n    print(i)\nfor j in range(20):\n    print(j)\nfor k in range(",
+)
+"""Prompts that repeat themselves, so that a draft copied from the text is often right."""
+
+CONTROL_SHARE = 4
+"""One answer in so many is asked of the control as well."""
+
+PATIENCE = 8
+"""Requests in a row that may be lost before the server is given up."""
+
+BOUND_EVERY = 1.2
+"""The bound on total variation is worked out again after so many times the tokens."""
+
+ROWS_FOR_POWER = 4
+NAMES = [f"{suspect}: {guess}" if guess else suspect for suspect, guess in VARIANTS]
+SUSPECTS = [suspect for suspect, _ in VARIANTS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    r"""What an audit of a server may use.
+
+    Parameters
+    ----------
+    budget
+        Error level, size to exclude, most judged tokens, seconds, seed.
+    model, api_key
+        Sent with every request.
+    prompts
+        A file with one prompt per line (``\n`` stands for a new line); built-in ones otherwise.
+    concurrency
+        Most requests at a time.
+    control
+        Address of a twin server that does not draft.
+    reference
+        A local model, by name or path, whose rows are the target's.
+    metrics_url
+        Where the server counts its drafts; by default its ``/metrics``.
+    resume
+        File that keeps every answer, and from which an interrupted audit goes on.
+    patience
+        Time-outs and retries.
+    """
+
+    budget: Budget = field(default_factory=Budget)
+    model: str | None = None
+    api_key: str | None = None
+    prompts: Path | None = None
+    concurrency: int = 4
+    control: str | None = None
+    reference: str | None = None
+    metrics_url: str | None = None
+    resume: Path | None = None
+    patience: Patience = field(default_factory=Patience)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.concurrency, bool) or self.concurrency < 1:
+            raise InvalidInput(f"concurrency is {self.concurrency!r}; it must be 1 or more.")
+
+
+def audit_server(
+    url: str,
+    options: ServerOptions | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Report:
+    """Audit a server with the OpenAI completions API.
+
+    Parameters
+    ----------
+    url
+        Its address, with or without ``/v1``.
+    options
+        What may be used.
+    progress
+        Told first what the audit will cost, then how it goes.
+
+    Returns
+    -------
+    A report whose `facts` are ``drafts_verified``, ``control`` and ``cost_estimate``.
+
+    Raises
+    ------
+    InvalidInput
+        If an address, a file or a model cannot be used.
+    ServerError
+        If the server answers nothing at all; what was sampled is in the file by then.
+    """
+    began = time.monotonic()
+    chosen = options or ServerOptions()
+    texts = read_prompts(chosen.prompts)
+    client = _client(url, chosen)
+    abilities, fields = abilities_of(client, texts[0])
+    reference = None if chosen.reference is None else Reference.open(chosen.reference)
+    prompts = _as_given(client, texts, abilities, reference)
+    clients = {"server": client} | _control(client, chosen, prompts, fields)
+    header: dict[str, Any] = {"url": client.root, "model": chosen.model, "prompts": digest(texts)}
+    header |= {"lists": abilities.length, "extended": abilities.extended, "tokens": PER_ANSWER}
+    journal = Journal(chosen.resume, header | {"seed": chosen.budget.seed})
+    asker = Asker(
+        clients,
+        prompts,
+        abilities,
+        fields,
+        journal,
+        concurrency=chosen.concurrency,
+        seed=chosen.budget.seed,
+    )
+    try:
+        return _Run(client.root, chosen, asker, reference, began).report(progress)
+    finally:
+        asker.close()
+
+
+def read_prompts(path: Path | None) -> tuple[str, ...]:
+    """Give the prompts of a file, or the built-in ones."""
+    if path is None:
+        return PROMPTS
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"prompts {path}: cannot be read as text ({error}).") from None
+    found = tuple(line.replace("\\n", "\n") for line in lines if line.strip())
+    if not found:
+        raise InvalidInput(f"prompts {path}: holds no prompt; write one per line.")
+    return found
+
+
+def _client(url: str, options: ServerOptions) -> Client:
+    return Client(url, model=options.model, api_key=options.api_key, patience=options.patience)
+
+
+def _control(
+    client: Client, options: ServerOptions, prompts: Sequence[Prompt], fields: Mapping[str, Any]
+) -> dict[str, Client]:
+    """Give the twin server, or the same server with speculation off where it can do that."""
+    if options.control is not None:
+        return {"control": _client(options.control, options)}
+    if turns_off(client, prompts[:2], fields):
+        return {"control": client.with_extra(SPECULATION_OFF)}
+    return {}
+
+
+def _as_given(
+    client: Client, texts: Sequence[str], abilities: Abilities, reference: Reference | None
+) -> list[Prompt]:
+    """Give the prompts by id, if answers tell ids too; else as text."""
+    if not abilities.ids:
+        if reference is not None:
+            raise InvalidInput(
+                f"reference: {client.root} does not tell tokens by id, so a reference cannot "
+                f"follow its texts; leave it out, or give a control."
+            )
+        return list(texts)
+    prompts = [client.token_ids(text) for text in texts]
+    known = [ids for ids in prompts if ids is not None]
+    if reference is not None and reference.ids(texts[0]) != known[0]:
+        raise InvalidInput(
+            f"reference: its tokenizer and that of {client.root} split a prompt differently; give "
+            f"the model that the server runs."
+        )
+    return [*known]
+
+
+# ---------------------------------------------------------------- the audit
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The same tokens, held against the rows themselves and against their ceiling."""
+
+    strict: CeilingEProcess
+    tolerant: CeilingEProcess
+
+    @classmethod
+    def at(cls, level: float) -> Evidence:
+        """Begin."""
+        return cls(CeilingEProcess(NAMES, level=level), CeilingEProcess(NAMES, level=level))
+
+    def take(self, step: Step, v: float) -> None:
+        """Take in one token."""
+        self.strict.update(step.p, step.p, step.token, step.laws, v=v)
+        self.tolerant.update(step.p, step.top, step.token, step.laws, v=v)
+
+    def summary(self) -> dict[str, Any]:
+        """Give samples and evidence."""
+        return {
+            "samples": self.strict.samples,
+            "log10_e": self.strict.log10_e,
+            "log10_e_beyond_numerics": self.tolerant.log10_e,
+            "refuted": self.tolerant.refuted,
+        }
+
+
+class _Run:
+    """One audit of one server."""
+
+    def __init__(
+        self,
+        url: str,
+        options: ServerOptions,
+        asker: Asker,
+        reference: Reference | None,
+        began: float,
+    ) -> None:
+        self._url, self._options, self._asker, self._began = url, options, asker, began
+        self._budget = options.budget
+        twin = options.control is not None
+        self._rows = Rows(asker, reference, has_control=twin)
+        self._law = (
+            f"the local model {options.reference}"
+            if reference is not None
+            else f"the control {options.control}"
+            if twin
+            else "the server's own rows"
+        )
+        self._main, self._control = Evidence.at(self._budget.level), Evidence.at(self._budget.level)
+        self._drafting = Meter(asker.clients["server"], options.metrics_url)
+        self._rng = np.random.default_rng(self._budget.seed)
+        self._trail = [(0, 0.0)]
+        self._skipped, self._next_bound = 0, 1
+        self._remarks: list[str] = []
+        self._probe: list[tuple[Row, dict[str, Row]]] = []
+        self._announced: tuple[SampleSize, ...] = ()
+        self._cost: dict[str, float] = {}
+
+    def report(self, progress: Callable[[str], None]) -> Report:
+        """Run it."""
+        self._prepare(progress)
+        ended = self._sample(progress)
+        drafting = self._drafting.finished(self._asker.prompts)
+        verdict, reason = self._verdict(ended, drafting)
+        refuted = verdict == "refuted"
+        main = self._main
+        judged_any = main.strict.samples > 0
+        return Report(
+            target=self._url,
+            signature="server",
+            verdict=verdict,
+            reason=reason,
+            method="sequential",
+            samples=main.strict.samples,
+            log10_e=(main.tolerant if refuted else main.strict).log10_e,
+            gap=None,
+            tv_bound=Bound(main.strict.bound(), PLACES) if judged_any and not refuted else None,
+            smallest_detectable=self._detectable(),
+            diagnosis=diagnosis(main.tolerant) if refuted else Diagnosis(),
+            findings=(self._finding(refuted=refuted),),
+            remarks=tuple(self._all_remarks(drafting)),
+            announced=self._announced,
+            trail=tuple(self._trail),
+            budget=self._budget,
+            seconds=time.monotonic() - self._began,
+            facts=self._facts(drafting),
+        )
+
+    def _detectable(self) -> dict[str, float | None]:
+        samples = self._main.strict.samples
+        if not (self._probe and samples):
+            return {}
+        rows, laws = [row for row, _ in self._probe], [laws for _, laws in self._probe]
+        return smallest_detectable(rows, laws, samples, self._budget.level)
+
+    def _prepare(self, progress: Callable[[str], None]) -> None:
+        """Measure, announce what each bug costs, and what the audit will."""
+        begun, before = time.monotonic(), self._asker.requests
+        asks = range(len(self._asker.prompts))
+        answers = self._asker.answers("server", asks)
+        found = [
+            one
+            for ask, done in zip(asks, answers, strict=True)
+            if done is not None
+            for one in emissions(ask, self._asker.prompt(ask), done)
+        ]
+        remark = self._rows.measure(found)
+        self._remarks += [remark] if remark else []
+        sent = max(self._asker.requests - before, 1)
+        self._announce(found)
+        self._estimate(found, (time.monotonic() - begun) / sent)
+        progress(self._cost_words())
+
+    def _announce(self, found: Sequence[Emission]) -> None:
+        settings = self._asker.abilities.settings
+        rows = [row for one in found if (row := self._rows.own(one)) is not None]
+        for at, listed in enumerate(rows[: ROWS_FOR_POWER * len(settings)]):
+            setting = settings[at % len(settings)]
+            if setting.known_from(listed):
+                keys = [*listed]
+                laws: dict[str, Row] = dict(
+                    zip(SUSPECTS, bug_laws(listed, setting, keys), strict=True)
+                )
+                self._probe.append((law(listed, setting, keys), laws))
+        if self._probe:
+            rows_, laws_ = [row for row, _ in self._probe], [bets for _, bets in self._probe]
+            self._announced = tuple(sample_sizes(rows_, laws_, self._budget.level))
+
+    def _estimate(self, found: Sequence[Emission], seconds: float) -> None:
+        """Work out the cost in requests and minutes, from what the first requests took."""
+        absent = sum(self._rows.own(one) is None for one in found) / max(len(found), 1)
+        twin = self._options.control is not None
+        per_answer = 1 + (PER_ANSWER - 1) * (absent + twin)
+        per_answer *= 1 + ("control" in self._asker.clients) / CONTROL_SHARE
+        answers = self._budget.max_samples / (PER_ANSWER - 1)
+        requests = per_answer * answers
+        self._cost = {
+            "requests": round(requests),
+            "minutes": round(requests * seconds / 60, 2),
+            "samples": self._budget.max_samples,
+            "seconds_per_request": round(seconds, 4),
+        }
+
+    def _cost_words(self) -> str:
+        cost, limit = self._cost, self._budget.seconds
+        said = (
+            f"at most {cost['requests']:,} requests, about {cost['minutes']:.3g} minutes at "
+            f"{self._options.concurrency} at a time; ends after {limit:g} s in any case"
+        )
+        if self._asker.resumed:
+            said += f"; {self._asker.resumed:,} answers are already in the file"
+        return said
+
+    def _sample(self, progress: Callable[[str], None]) -> str:
+        """Ask and judge until something ends it; say what did."""
+        size, first = max(4, 2 * self._options.concurrency), 0
+        while True:
+            asks = range(first, first + size)
+            self._judge("server", asks, self._main)
+            if "control" in self._asker.clients:
+                self._judge("control", [a for a in asks if not a % CONTROL_SHARE], self._control)
+            self._trail.append((self._main.strict.samples, self._main.tolerant.log10_now))
+            ended = self._ended()
+            if ended:
+                return ended
+            progress(f"{self._main.strict.samples:,} tokens judged")
+            first += size
+
+    def _judge(self, who: str, asks: Sequence[int], evidence: Evidence) -> None:
+        found = []
+        for ask, done in zip(asks, self._asker.answers(who, asks), strict=True):
+            if done is None:
+                continue
+            if who == "server":
+                self._drafting.note(done)
+            found += emissions(ask, self._asker.prompt(ask), done)
+        for step in self._rows.steps(found):
+            if step is None:
+                self._skipped += 1
+            else:
+                evidence.take(step, float(self._rng.random()))
+
+    def _ended(self) -> str:
+        process, budget = self._main.tolerant, self._budget
+        if self._asker.lost.in_a_row >= PATIENCE:
+            return f"the server stopped answering ({self._asker.lost.last})"
+        if self._skipped and not process.samples:
+            return "no target law: neither the server nor anything else tells the rows"
+        if process.crossed_at is not None:
+            clear = next(iter(process.by_suspect(SUSPECTS).values())) >= CLEAR_LEAD
+            if clear or process.samples >= NAMING * process.crossed_at:
+                return "the evidence reached 1 / level"
+        elif process.samples >= self._next_bound:
+            self._next_bound = math.ceil(BOUND_EVERY * process.samples)
+            if self._main.strict.bound() <= budget.detect:
+                return f"a total variation of {budget.detect:g} was excluded"
+        if process.samples >= budget.max_samples:
+            return "the samples ran out"
+        return "the time ran out" if time.monotonic() - self._began > budget.seconds else ""
+
+    def _verdict(self, ended: str, drafting: Drafting) -> tuple[str, str]:
+        main, level = self._main, self._budget.level
+        odds = f"{1 / level:,.0f} to 1"
+        if main.strict.samples == 0:
+            return "inconclusive", ended
+        if main.tolerant.refuted and self._control.tolerant.refuted:
+            return "inconclusive", (
+                f"numerics: without speculation the control is refuted by {self._law} as well, so "
+                f"what differs is not speculation"
+            )
+        if main.tolerant.refuted:
+            at = main.tolerant.crossed_at
+            return "refuted", f"the evidence reached {odds} after {at:,} tokens, beyond numerics"
+        if main.strict.refuted:
+            gap = max(self._rows.gap, self._rows.allowance)
+            return "inconclusive", (
+                f"numerics: what came out differs from {self._law}, but by no more than rows of "
+                f"one position differ without speculation (up to {gap:.2g} in logprob)"
+            )
+        if not drafting.seen:
+            return "inconclusive", f"no draft was seen: {drafting.how}"
+        bound = main.strict.bound()
+        if bound <= self._budget.detect:
+            return "consistent", f"a total variation of {self._budget.detect:g} was excluded"
+        return "inconclusive", (
+            f"{ended}, before a bug of size {self._budget.detect:g} was excluded"
+        )
+
+    def _finding(self, *, refuted: bool) -> Finding:
+        process = self._main.strict
+        bins, total = process.BINS, max(int(process.places.sum()), 1)
+        names = [f"{at}/{bins} to {at + 1}/{bins}" for at in range(bins)]
+        outside = int(process.places[-1])
+        return Finding(
+            name="what it emitted",
+            rows=f"{process.samples:,} tokens; {PLACES}",
+            labels=(*names, "outside the row"),
+            wanted=tuple(process.uniform),
+            seen=tuple(process.places / total),
+            method=f"{process.samples} tokens, by {self._law}",
+            verdict="refuted" if refuted else "sampled",
+            counterexample=f"{outside} of {total} tokens are ones that the row cannot emit"
+            if refuted and outside
+            else None,
+        )
+
+    def _all_remarks(self, drafting: Drafting) -> list[str]:
+        asker, abilities = self._asker, self._asker.abilities
+        said = [*self._remarks, f"the target's rows are those of {self._law}"]
+        said.append("settings: " + "; ".join(map(str, abilities.settings)))
+        said.append(f"drafts: {drafting.how}")
+        if not abilities.extended:
+            said.append("top-k and min-p are not taken by the server, and were not looked at")
+        if self._skipped:
+            said.append(f"{self._skipped} tokens could not be judged, for want of a row")
+        if asker.lost.total:
+            said.append(f"{asker.lost.total} requests were given up; the last: {asker.lost.last}")
+        return said
+
+    def _facts(self, drafting: Drafting) -> dict[str, Any]:
+        twin = self._options.control is not None
+        kind = "twin server" if twin else "same server, speculation off"
+        has = "control" in self._asker.clients
+        return {
+            "drafts_verified": {
+                "seen": drafting.seen,
+                "how": drafting.how,
+                "drafted": drafting.drafted,
+                "accepted": drafting.accepted,
+            },
+            "control": {"kind": kind, **self._control.summary()} if has else None,
+            "cost_estimate": self._cost,
+            "requests": self._asker.requests,
+            "numerics": {"allowance": self._rows.allowance, "row_gap": self._rows.gap},
+        }
+
+
+def diagnosis(process: CeilingEProcess) -> Diagnosis:
+    """Name the suspect that holds most of the evidence."""
+    shares = process.by_suspect(SUSPECTS)
+    named = tuple(_named(name, share) for name, share in shares.items() if share >= 1e-3)
+    return Diagnosis(named, None if named[0].name == OPEN else named[0].name)
+
+
+def _named(name: str, weight: float) -> Named:
+    if name in SERVER_SUSPECTS:
+        about, references = SERVER_SUSPECTS[name]
+        return Named(name, weight, about, references)
+    known = KNOWN.get(name)
+    about = known.about if known else "none of the known bugs"
+    return Named(name, weight, about, known.references if known else ())
