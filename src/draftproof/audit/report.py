@@ -54,6 +54,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "detect": report.budget.detect,
         "seed": report.budget.seed,
         "seconds": report.seconds,
+        **report.facts,
     }
 
 
