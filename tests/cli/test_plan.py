@@ -1,6 +1,9 @@
 """The verb `plan` on plain numbers: the lesson's example, the published tables, the refusals."""
 
+import re
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -117,3 +120,90 @@ def test_people_get_a_table_and_a_verdict(cli):
     assert "2.195x  best" in done.stdout
     assert "Verdict: speculate with k = 6" in done.stdout
     assert done.stderr == ""
+
+
+# ---------------------------------------------------------------- positions, metrics, plots
+
+DATA = Path(__file__).parents[1] / "data"
+TIMES = ("--t-target", "10ms", "--t-verify", "12ms", "--t-draft", "1ms")
+
+
+def test_one_acceptance_for_each_position(answer):
+    _, told = answer("plan", "--acceptance", "0.9,0.5,0.1", *TIMES)
+    assert told["table"][3]["expected_tokens"] == pytest.approx(2.395)
+    assert [row["k"] for row in told["table"]] == [0, 1, 2, 3]
+    assert told["best_k"] == 2
+
+
+def test_the_metrics_of_a_server_are_named_and_planned_from(answer, cli):
+    code, told = answer("plan", "--metrics", DATA / "vllm-metrics.txt", *TIMES)
+    assert code == 0
+    assert told["best_k"] == 2
+    assert told["metrics"]["tokens_per_round"] == pytest.approx(2.395)
+    assert told["metrics"]["conditional_per_position"] == pytest.approx([0.9, 0.5, 0.1])
+    shown = cli("plan", "--metrics", DATA / "vllm-metrics.txt", *TIMES).stdout
+    assert '"num_speculative_tokens": 2' in shown
+
+
+def test_metrics_without_times_are_explained(cli, answer):
+    done = cli("plan", "--metrics", DATA / "llamacpp-metrics.txt")
+    assert done.exit_code == 0
+    assert "lower bounds" in done.stdout
+    assert "Give --t-target" in done.stdout
+    _, told = answer("plan", "--metrics", DATA / "llamacpp-metrics.txt")
+    assert told["metrics"]["drafted"] == 118
+
+
+def test_a_server_that_drafted_nothing_says_none(cli, tmp_path):
+    file = tmp_path / "m.txt"
+    file.write_text(
+        "vllm:spec_decode_num_drafts_total 0\nvllm:spec_decode_num_draft_tokens_total 0\n"
+    )
+    done = cli("plan", "--metrics", file, *TIMES)
+    assert done.exit_code == 0
+    assert "none" in done.stdout
+    assert "nan" not in done.stdout.lower()
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((), "exactly one of --acceptance, --metrics and --measure"),
+        (("--acceptance", "0.5", "--measure"), "exactly one"),
+        (("--acceptance", "0.5"), "--t-verify is missing"),
+        (("--acceptance", "0.5,1.1", *TIMES), "--acceptance is '1.1'"),
+        (("--metrics", "nowhere.txt", *TIMES), "nowhere.txt: cannot be read"),
+        (("--acceptance", "0.5", *TIMES, "--plot", "plan.gif"), "must end in .svg or .png"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_one_sentence(cli, args, words):
+    done = cli("plan", *args)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_server_that_was_restarted_between_two_readings_is_refused(cli, tmp_path):
+    empty = tmp_path / "later.txt"
+    text = (DATA / "llamacpp-metrics.txt").read_text()
+    fewer = re.sub(r'(drafts_total|position="."}) \d+', r"\1 3", text)
+    empty.write_text(fewer)
+    done = cli("plan", "--metrics", DATA / "llamacpp-metrics.txt", "--metrics", empty)
+    assert done.exit_code == 2
+    assert "went backwards" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_plan_is_drawn(cli, tmp_path, kind):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / f"plan.{kind}"
+    assert cli("plan", "--acceptance", "0.9,0.5,0.1", *LLAMA_CPP, "--plot", file).exit_code == 0
+    start = file.read_bytes()[:200]
+    assert start.startswith(b"\x89PNG") if kind == "png" else b"<svg" in file.read_bytes()[:2000]
+
+
+def test_without_matplotlib_a_plot_says_what_to_install(cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    done = cli(*LESSON, "--plot", tmp_path / "plan.svg")
+    assert done.exit_code == 2
+    assert "pip install 'draftproof[plot]'" in done.stderr

@@ -6,17 +6,38 @@ import json
 import re
 import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
-from draftproof.cli.reading import PROBABILITY, TIME, Read, count, read_time
+from draftproof.cli import DONE
+from draftproof.cli.plan_metrics import as_dict, read_both, show_metrics, show_settings
+from draftproof.cli.reading import TIME, Read, count, read_probability, read_time
+from draftproof.cli.run import FLOAT
 from draftproof.cli.screen import console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner import Choice, Costs, Curve, best_choice, choices
+from draftproof.planner.metrics import Metrics
+from draftproof.planner.plots import Charts, draw
+from draftproof.planner.settings import settings
+from draftproof.session import Options
 
 LARGEST_K = 1000
+DEFAULTS = Options()
+
+
+def read_acceptance(text: str, name: str) -> Fraction | tuple[Fraction, ...]:
+    """Read one acceptance, or one for each position.
+
+    Examples
+    --------
+    >>> read_acceptance("0.9,1/2", "--acceptance")
+    (Fraction(9, 10), Fraction(1, 2))
+    """
+    each = tuple(read_probability(part, name) for part in text.split(","))
+    return each if len(each) > 1 else each[0]
 
 
 def read_verify(text: str, name: str) -> Curve | Fraction:
@@ -46,21 +67,19 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     epilog="""\b
     Examples:
       draftproof plan --acceptance 0.8 --t-target 10ms --t-verify 12ms --t-draft 1ms
-      draftproof plan --acceptance 0.6 --t-verify 1:9.7ms,5:30ms -k 4 --json""",
+      draftproof plan --acceptance 0.9,0.5,0.1 --t-verify 1:9.7ms,5:30ms --plot plan.svg
+      draftproof plan --metrics metrics.txt --t-target 10ms --t-verify 12ms
+      draftproof plan --measure --temperature 0""",
 )
 @click.option(
     "--acceptance",
-    type=PROBABILITY,
-    required=True,
-    help="Probability that a drafted token is kept, given that it is tested (0 to 1).",
+    type=Read("probability|list", read_acceptance),
+    help="Probability that a drafted token is kept, given that it is tested (0 to 1); or one for "
+    "each position: 0.9,0.5,0.1.",
 )
 @click.option("-k", "k", type=count(0), help="Drafted tokens per round.  [default: the best k]")
 @click.option(
-    "--max-k",
-    type=count(0),
-    default="16",
-    show_default=True,
-    help="Largest k to consider.",
+    "--max-k", type=count(0), default="16", show_default=True, help="Largest k to consider."
 )
 @click.option(
     "--t-target",
@@ -70,7 +89,6 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
 @click.option(
     "--t-verify",
     type=Read("time|curve", read_verify),
-    required=True,
     help="Time of one verification pass, or a curve over the number of tokens verified, k + 1 "
     "for k drafts: 1:9.7ms,5:30ms; straight lines between its points, no k beyond the last.",
 )
@@ -81,33 +99,146 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     show_default=True,
     help="Time of one drafted token.",
 )
+@click.option(
+    "--metrics",
+    "metrics",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Take the acceptance from what a server wrote: /metrics text, log lines, or timings of "
+    "vLLM, SGLang or llama.cpp. Twice, older first: what was counted in between.",
+)
+@click.option("--measure", is_flag=True, help="Measure costs and acceptance here.  [default: off]")
+@click.option(
+    "--target",
+    metavar="NAME|PATH",
+    default=DEFAULTS.target,
+    show_default=True,
+    help="Model to measure.",
+)
+@click.option(
+    "--draft",
+    "drafts",
+    metavar="NAME|PATH",
+    multiple=True,
+    help="Draft to measure; may be repeated.  [default: every named one]",
+)
+@click.option(
+    "--rule",
+    "rules",
+    metavar="NAME",
+    multiple=True,
+    help="Rule to measure; may be repeated.  [default: token-wise, and block if T > 0]",
+)
+@click.option(
+    "--temperature",
+    type=FLOAT,
+    default=str(DEFAULTS.warp.temperature),
+    show_default=True,
+    help="Temperature of the measurement.",
+)
+@click.option(
+    "--prompts",
+    type=click.Path(path_type=Path),
+    help="File with one prompt on each line.  [default: four built-in ones]",
+)
+@click.option(
+    "--time-limit",
+    type=TIME,
+    default="60s",
+    show_default=True,
+    help="Time for looking at texts; timing and checking come on top.",
+)
+@click.option("--seed", type=count(0), default="0", show_default=True, help="Luck.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Also draw the plan: FILE.svg, .png.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
 def plan(
-    acceptance: Fraction,
-    k: int | None,
-    max_k: int,
-    t_target: Fraction | None,
-    t_verify: Curve | Fraction,
-    t_draft: Fraction,
+    acceptance: Any,
+    metrics: tuple[Path, ...],
+    measure: bool,
     as_json: bool,
-) -> None:
-    """Say whether speculation pays with these numbers, and with which k.
+    plot: Path | None,
+    **asked: Any,
+) -> int:
+    """Say whether speculation pays, and with which k: from numbers, from a server, or measured.
 
-    The model: a constant acceptance a gives E[N] = 1 + a + ... + a^k tokens per round, and a
-    round takes t_verify + k * t_draft. A best k of 0 means: do not speculate. Times take a unit
-    (s, ms, us, ns); a bare number is seconds.
+    The model: conditional acceptances a_1, a_2, ... give 1 + a_1 + a_1 a_2 + ... tokens per
+    round, and a round takes t_verify + k * t_draft. A best k of 0 means: do not speculate. Times
+    take a unit (s, ms, us, ns); a bare number is seconds. With --measure the exit code is 3 when
+    the interval of the speed-up straddles 1.
     """
-    costs = Costs(t_target=_plain_time(t_target, t_verify), t_verify=t_verify, t_draft=t_draft)
+    if sum((acceptance is not None, bool(metrics), measure)) != 1:
+        raise InvalidInput("give exactly one of --acceptance, --metrics and --measure.")
+    if measure:
+        from draftproof.cli.plan_measure import plan_here
+
+        return plan_here(asked, as_json=as_json, plot=plot)
+    read = read_both(metrics) if metrics else None
+    if read is not None and (read.empty or asked["t_verify"] is None):
+        return _tell_metrics(read, as_json=as_json)
+    given = read.acceptance(asked["k"]) if read is not None else acceptance
+    return _plan(given, asked, read, as_json=as_json, plot=plot)
+
+
+def _plan(
+    acceptance: Any,
+    asked: dict[str, Any],
+    read: Metrics | None,
+    *,
+    as_json: bool,
+    plot: Path | None,
+) -> int:
+    k, max_k, t_verify = asked["k"], asked["max_k"], asked["t_verify"]
+    if t_verify is None:
+        raise InvalidInput("--t-verify is missing; give the time of a pass, like --t-verify 12ms.")
+    costs = Costs(
+        t_target=_plain_time(asked["t_target"], t_verify),
+        t_verify=t_verify,
+        t_draft=asked["t_draft"],
+    )
     for flag, value in (("--max-k", max_k), ("-k", k or 0)):
         if value > LARGEST_K:
             raise InvalidInput(f"{flag} is {value}; it must be at most {LARGEST_K}.")
     table = choices(acceptance, costs, max_k)
     best = best_choice(acceptance, costs, max_k)
     chosen = best if k is None else _chosen(acceptance, costs, k)
+    if plot is not None:
+        _draw(table, best, acceptance, costs, plot)
     if as_json:
-        click.echo(json.dumps(_report(table, best, chosen, costs)))
-    else:
-        _show(table, best, chosen, costs)
+        report = _report(table, best, chosen, costs)
+        click.echo(json.dumps(report if read is None else report | {"metrics": as_dict(read)}))
+        return DONE
+    if read is not None:
+        show_metrics(read)
+    _show(table, best, chosen, costs)
+    if read is not None:
+        show_settings(settings(best.k, *asked["drafts"][:1]))
+    return DONE
+
+
+def _tell_metrics(read: Metrics, *, as_json: bool) -> int:
+    """Say what a server's metrics mean where there are no times to plan with."""
+    if as_json:
+        click.echo(json.dumps({"metrics": as_dict(read)}))
+        return DONE
+    show_metrics(read)
+    if not read.empty:
+        click.echo("\nGive --t-target and --t-verify to plan from these numbers.")
+    return DONE
+
+
+def _draw(
+    table: tuple[Choice, ...], best: Choice, acceptance: Any, costs: Costs, file: Path
+) -> None:
+    curve = costs.t_verify.points if isinstance(costs.t_verify, Curve) else ()
+    draw(
+        Charts(
+            speedups=[(one.k, float(one.speedup), None) for one in table],
+            best_k=best.k,
+            acceptance=[float(one) for one in acceptance] if isinstance(acceptance, tuple) else (),
+            roofline=[(count, float(seconds)) for count, seconds in curve],
+        ),
+        file,
+    )
 
 
 def _plain_time(t_target: Fraction | None, t_verify: Curve | Fraction) -> Fraction:
@@ -120,7 +251,7 @@ def _plain_time(t_target: Fraction | None, t_verify: Curve | Fraction) -> Fracti
     )
 
 
-def _chosen(acceptance: Fraction, costs: Costs, k: int) -> Choice:
+def _chosen(acceptance: Any, costs: Costs, k: int) -> Choice:
     if not costs.knows(k):
         costs.round_seconds(k)
     return choices(acceptance, costs, k)[-1]

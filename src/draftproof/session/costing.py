@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 from draftproof.backends import weights
 from draftproof.contracts import Predictor, Proposer, Text
@@ -48,16 +47,16 @@ def round_seconds(
 def _measure(target: Predictor, proposer: Proposer, text: Text) -> tuple[float, ...]:
     timed = time_parts(target, proposer, text, repeats=REPEATS, counts=AUTO_COUNTS)
     drafts = time_drafts(proposer, text, AUTO_MAX_K)
-    smooth = Timings(passes=_rising(timed), draft=drafts, row=timed.row)
-    return round_times(smooth.costs(), AUTO_MAX_K)
+    calm = Timings(passes=_rising(timed), draft=(min(drafts),), row=(min(timed.row),))
+    return round_times(calm.costs(), AUTO_MAX_K)
 
 
 def _rising(timed: Timings) -> dict[int, Sequence[float]]:
-    """Medians that never fall with the tokens in a pass: noise shall not make a longer k cheap."""
+    """Fastest samples, which load disturbs least, and which never fall with the tokens."""
     risen: dict[int, Sequence[float]] = {}
     highest = 0.0
     for count, samples in sorted(timed.passes.items()):
-        highest = max(highest, median(samples))
+        highest = max(highest, min(samples))
         risen[count] = (highest,)
     return risen
 
