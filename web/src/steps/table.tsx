@@ -340,7 +340,7 @@ const FACTS: Record<Fact, string> = {
   reject: "P(reject)",
   overlap: "overlap, the sum of min(p, q)",
   variation: "total variation distance",
-  agreement: "agreement of two independent draws, the sum of p q",
+  agreement: "agreement, the sum of p q",
   difference: "p − q",
 };
 
