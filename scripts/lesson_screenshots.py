@@ -24,7 +24,7 @@ WIDE = {"width": 1100, "height": 900}
 LOOKS: dict[str, dict[str, Any]] = {
     "lesson-light": {"viewport": WIDE, "color_scheme": "light"},
     "lesson-dark": {"viewport": WIDE, "color_scheme": "dark"},
-    "lesson-narrow": {"viewport": {"width": 360, "height": 780}, "color_scheme": "light"},
+    "lesson-narrow": {"viewport": {"width": 320, "height": 780}, "color_scheme": "light"},
 }
 LEARN = ["-c", "from draftproof.cli import main; main()", "learn", "3", "--no-browser"]
 
@@ -80,7 +80,7 @@ def passed(page: Page) -> None:
 
 def shoot(page: Page, place: str, name: str) -> None:
     """Scroll a place to the top and take what the window shows."""
-    page.locator(place).evaluate("(one) => { one.scrollIntoView(); scrollBy(0, -60); }")
+    page.locator(place).evaluate("(one) => one.scrollIntoView({behavior: 'instant'})")
     page.wait_for_timeout(400)
     page.screenshot(path=FOLDER / name)
     print(FOLDER / name)

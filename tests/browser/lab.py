@@ -7,9 +7,12 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx2
 
+DRAFTPROOF = (sys.executable, "-c", "from draftproof.cli import main; main()")
+RECORDER = (sys.executable, str(Path(__file__).with_name("recorder.py")))
 LOCAL = re.compile(r"(http|ws)://127\.0\.0\.1:\d+/|blob:|data:|about:")
 
 MATHS = {chr(0x1D44E + n): chr(97 + n) for n in range(26)}
@@ -18,19 +21,19 @@ MINUS = "\N{MINUS SIGN}"
 
 
 class Lab:
-    """A running `draftproof learn` with a progress folder of its own."""
+    """A running `draftproof learn` with a progress folder of its own.
 
-    def __init__(self, folder, *, model=False, port=0):
+    `command` starts draftproof another way, as from another environment or through the recorder.
+    """
+
+    def __init__(self, folder, *, command=DRAFTPROOF, model=False, **environment):
         self.folder = folder
         hidden = {} if model else {"DRAFTPROOF_CACHE": str(folder / "no-models")}
         self.process = subprocess.Popen(
-            [
-                *[sys.executable, "-c", "from draftproof.cli import main; main()", "learn", "3"],
-                *["--no-browser", "--port", str(port), "--data-dir", str(folder)],
-            ],
+            [*command, "learn", "3", "--no-browser", "--port", "0", "--data-dir", str(folder)],
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | hidden,
+            env=os.environ | hidden | environment,
         )
         self.address = self.process.stdout.readline().split()[-1]
         self.process.stdout.readline()
@@ -47,6 +50,11 @@ class Lab:
                 done = answer.status_code == 200
         for file in self.folder.glob("progress.*-*"):
             file.unlink()
+
+    def asked(self):
+        """The markers of the requests that the recorder saw."""
+        file = self.folder / "asked.txt"
+        return file.read_text(encoding="utf-8").split() if file.exists() else []
 
     def stop(self):
         if self.process.poll() is None:

@@ -46,6 +46,11 @@ class Keyboard:
             stop = self.page.evaluate(FOCUS)
             if stop is None:
                 continue
+            for _ in range(40):  # scrolling there is smooth
+                if stop["inside"] and not stop["covered"]:
+                    break
+                self.page.wait_for_timeout(50)
+                stop = self.page.evaluate(FOCUS)
             assert stop["ring"], f"no visible focus on {stop}"
             assert stop["inside"], f"focus out of sight on {stop}"
             assert not stop["covered"], f"focus under the header on {stop}"

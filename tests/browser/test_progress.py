@@ -10,8 +10,8 @@ from draftproof.lesson.shelf import find
 CODE = find(3).step("code")
 
 
-def answer(page, typed="3/8"):
-    box = page.locator("#numbers ol.answers > li").nth(2).locator("input[type=text]")
+def answer(page, typed="3/8", item=2):
+    box = page.locator("#numbers ol.answers > li").nth(item).locator("input[type=text]")
     box.fill(typed)
     box.press("Enter")
 
@@ -59,17 +59,40 @@ def test_work_survives_a_reload_and_a_restart_on_another_port(visit, tmp_path):
         second.stop()
 
 
+def statuses(lab):
+    """The saved verdict on each typed answer, and whether the check was passed."""
+    steps = saved(lab)
+    items = ("residual", "corrected", "shortcut")
+    found = {item: steps.get("numbers", {}).get(item, {}).get("status") for item in items}
+    return found | {"check": "passedAt" in steps.get("check", {})}
+
+
 def test_two_tabs_do_not_lose_each_others_work(opened, visit, lab, watch):
+    """The other tab was opened before: it holds an old wrong answer, which must not come back."""
     watch.expect("409")
+    answer(opened, "1/2")
+    wait_until(lambda: statuses(lab)["shortcut"] == "wrong")
     other = visit(lab.address, context=opened.context)
     other.locator("#numbers .answers").wait_for()
-    answer(opened)
+    answer(opened, "3/8")
     check = other.locator("#check")
     check.get_by_label("Yes", exact=True).check()
     check.get_by_role("button", name="Check my answer").click()
-    wait_until(lambda: {"numbers", "check"} <= set(saved(lab)))
-    assert saved(lab)["numbers"]["shortcut"]["status"] == "right"
-    assert saved(lab)["check"]["passedAt"]
+    answer(other, "1 0 0", item=0)
+    answer(opened, "1/2", item=1)
+    right = dict.fromkeys(["residual", "corrected", "shortcut"], "right") | {"check": True}
+    wait_until(lambda: statuses(lab) == right)
+    wait_until(lambda: "passedAt" in saved(lab)["numbers"])
+
+
+def test_a_tab_shows_what_another_saved_when_the_learner_comes_back(opened, visit, lab):
+    other = visit(lab.address, context=opened.context)
+    other.locator("#numbers .answers").wait_for()
+    answer(opened, "3/8")
+    wait_until(lambda: statuses(lab)["shortcut"] == "right")
+    other.evaluate("dispatchEvent(new Event('focus'))")
+    box = other.locator("#numbers ol.answers > li").nth(2).locator("input[type=text]")
+    wait_until(lambda: box.input_value() == "3/8")
 
 
 def test_export_then_import_brings_everything_back(opened, lab, tmp_path):
