@@ -11,11 +11,12 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from typing import Any, TypeAlias
+from functools import cache, partial
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from draftproof.audit.explore import explore_symbols
 from draftproof.audit.foreign import Fault, guarded, read_verdict, time_limit
 from draftproof.audit.shapes import Rows, Text
 from draftproof.backends.table import Table, fractions
@@ -53,10 +54,27 @@ class BlockWorld:
         """Give a law of texts as a row over `texts`."""
         return np.array([law.get(text, Fraction(0)) for text in self.texts], dtype=object)
 
+    def law_of(self, judge: Verifier) -> dict[Any, Fraction]:
+        """Enumerate the joint law of a verifier that is known to behave, chain by chain."""
+        rows, law = self.rows, dict[Any, Fraction]()
+        for chain, drafted in rows.chains(self.k):
+            target, draft = rows.target_rows(chain), rows.draft_rows(chain)
+            found = explore_symbols(partial(_verdict, judge, target, draft, chain)).law
+            for (accepted, token), weight in cast(dict[tuple[int, int], Fraction], found).items():
+                begun = (*chain[:accepted], token)
+                for text, onward in rows.completed(begun, self.k + 1):
+                    law[text] = law.get(text, Fraction(0)) + drafted * weight * onward
+        return law
+
     def rolled(self, by: int, k: int) -> BlockWorld:
         """Give the world with its tokens renamed, as for another request of a batch."""
         rows = self.rows.rolled(by)
         return BlockWorld(f"{self.name}, request {by}", rows.target, rows.draft, k)
+
+
+def _verdict(judge: Verifier, target: Row, draft: Row, chain: Text, rng: Any) -> tuple[int, int]:
+    accepted, token = judge(target, draft, chain, rng)
+    return int(accepted), int(token)
 
 
 class BlockSampler:

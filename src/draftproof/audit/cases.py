@@ -123,13 +123,9 @@ def block_case(fn: Callable[..., Any], world: BlockWorld) -> Case:
 @cache
 def block_laws(world: BlockWorld) -> dict[str, Row]:
     """Give the joint law of every block suspect in one world, by enumeration."""
-    laws = {}
-    for suspect in BLOCK_SUSPECTS:
-        found = enumerate_sampler(
-            suspect.judge, world.target, world.draft, signature="block", k=world.k
-        )
-        laws[suspect.name] = world.over_texts(found.law)
-    return laws
+    return {
+        suspect.name: world.over_texts(world.law_of(suspect.judge)) for suspect in BLOCK_SUSPECTS
+    }
 
 
 LENGTHS = (1, 2)

@@ -1,0 +1,256 @@
+"""From a function to a verdict: method, verdict, the name of the bug, and what would tell."""
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from draftproof.audit import audit, prepare
+from draftproof.audit.catalogue import find_suspect, speculative
+from draftproof.audit.diagnosis import by_law, telling_sentence, weighed
+from draftproof.audit.evidence import OPEN
+from draftproof.audit.pairs import PAIRS, WORKED_PAIR
+from draftproof.audit.sequential import Budget
+from draftproof.audit.suspects_blocks import BLOCK_SUSPECTS, TOKEN_WISE
+from draftproof.dist import speculative_step
+from draftproof.errors import InvalidInput
+
+WORKED = (WORKED_PAIR.p, WORKED_PAIR.q)
+
+
+def naive(p, q, rng):
+    token = rng.choice(len(q), p=q)
+    if rng.random() < min(1, p[token] / q[token]):
+        return token
+    return rng.choice(len(p), p=p)
+
+
+def opaque(step):
+    """The same code behind a draw that no stand-in follows, so that it must be sampled."""
+
+    def hidden(p, q, rng):
+        rng.normal()
+        return step(p, q, rng)
+
+    return hidden
+
+
+def test_the_naive_resample_is_refuted_by_enumeration_and_named():
+    report = audit(naive, *WORKED)
+    assert (report.verdict, report.method, report.samples) == ("refuted", "enumeration", 0)
+    (finding,) = report.findings
+    assert finding.seen == (Fraction(3, 8), Fraction(3, 8), Fraction(1, 4))
+    assert report.gap == Fraction(1, 8)
+    assert report.diagnosis.best == "resample from p"
+    assert "1/8 too little" in report.counterexample
+
+
+def test_it_is_refuted_by_evidence_and_named_where_it_cannot_be_enumerated():
+    report = audit(opaque(naive), *WORKED, seed=1)
+    assert (report.verdict, report.method) == ("refuted", "sequential")
+    assert report.diagnosis.best == "resample from p"
+    assert report.log10_e >= 6
+    assert any("not enumerated" in remark for remark in report.remarks)
+
+
+def test_a_right_step_is_consistent_and_never_just_passed():
+    report = audit(speculative)
+    assert (report.verdict, report.method, report.gap) == ("consistent", "enumeration", 0)
+    assert "10 cases" in report.reason
+    assert report.tv_bound.value == 0
+    assert not report.diagnosis.suspects
+    with pytest.raises(TypeError, match="not a yes or no"):
+        bool(report)
+
+
+def test_the_step_of_this_library_is_consistent():
+    assert audit(speculative_step, *WORKED).verdict == "consistent"
+
+
+def test_a_right_step_that_must_be_sampled_says_what_was_excluded():
+    report = audit(opaque(speculative), *WORKED, detect=0.1)
+    assert (report.verdict, report.method) == ("consistent", "sequential")
+    assert 0 < report.tv_bound.value <= 0.1
+    assert "3 tokens" in report.tv_bound.partition
+    least = report.smallest_detectable
+    assert 0 < least["resample from p"] < 0.125
+    assert least["argmax of the residual"] is None, "it does not show on this pair"
+
+
+def test_a_budget_too_small_is_inconclusive():
+    report = audit(opaque(speculative), *WORKED, max_samples=100, detect=0.01)
+    assert report.verdict == "inconclusive"
+    assert "samples ran out" in report.reason
+
+
+def test_sizes_are_announced_before_the_run():
+    ready = prepare(naive, *WORKED)
+    sizes = {size.suspect: size for size in ready.announced}
+    assert 400 < sizes["resample from p"].mean < 700
+    assert sizes["resample from p"].most > sizes["resample from p"].mean
+    assert ready.run().announced == ready.announced
+
+
+# ---------------------------------------------------------------- misbehaviour
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (lambda p, q, rng: {}["key"], "it raised KeyError"),
+        (lambda p, q, rng: len(p), "outside the vocabulary"),
+        (lambda p, q, rng: 1.0, "a float"),
+        (lambda p, q, rng: None, "it returned nothing"),
+        (lambda p, q: 0, "it raised TypeError"),
+    ],
+    ids=["raises", "id outside", "float", "nothing", "other arguments"],
+)
+def test_misbehaviour_has_a_verdict_of_its_own_and_the_audit_goes_on(fn, what):
+    report = audit(fn)
+    assert report.verdict == "faulty"
+    assert len(report.findings) == len(PAIRS)
+    assert any(what in said for said in report.faults)
+
+
+def test_a_function_that_fails_at_times_is_faulty_and_one_that_is_wrong_too_is_refuted():
+    def fails(p, q, rng):
+        if rng.random() < 0.25:
+            raise OSError("disk")
+        return speculative(p, q, rng)
+
+    report = audit(fails, *WORKED)
+    assert report.verdict == "faulty"
+    assert list(report.faults.values()) == ["with probability 0.25"]
+
+    def fails_and_errs(p, q, rng):
+        if rng.random() < 0.01:
+            raise OSError("disk")
+        return naive(p, q, rng)
+
+    assert audit(fails_and_errs, *WORKED).verdict == "refuted"
+
+
+def test_a_function_that_hangs_is_given_up_on(monkeypatch):
+    monkeypatch.setattr("draftproof.audit.cases.CALL_SECONDS", 0.05)
+
+    def hangs(p, q, rng):
+        while True:
+            pass
+
+    began = time.monotonic()
+    report = audit(hangs, *WORKED)
+    assert report.verdict == "faulty"
+    assert any("did not return" in said for said in report.faults)
+    assert time.monotonic() - began < 10
+
+
+def test_input_changed_in_place_is_found():
+    def spoils(p, q, rng):
+        token = speculative(p.copy(), q.copy(), rng)
+        q[0] = 0
+        return token
+
+    report = audit(spoils, *WORKED)
+    assert report.verdict == "faulty"
+    assert "input q in place" in report.reason
+
+
+# ---------------------------------------------------------------- blocks and batches
+
+
+def test_a_block_verifier_is_proved_over_its_joint_law():
+    assert audit(TOKEN_WISE.judge, signature="block").verdict == "consistent"
+    report = audit(BLOCK_SUSPECTS[7].judge, signature="block")
+    assert (report.verdict, report.diagnosis.best) == ("refuted", "one coin for the block")
+
+
+def each(judge):
+    def batch(target_rows, draft_rows, draft_tokens, rng):
+        requests = zip(target_rows, draft_rows, draft_tokens, strict=True)
+        return [judge(*request, rng) for request in requests]
+
+    return batch
+
+
+def test_a_batch_is_proved_request_by_request():
+    p, q = (np.array([Fraction(x), 1 - Fraction(x)], dtype=object) for x in ("2/3", "1/3"))
+    assert audit(each(TOKEN_WISE.judge), p, q, signature="batch").verdict == "consistent"
+    report = audit(each(BLOCK_SUSPECTS[0].judge), p, q, signature="batch")
+    assert report.verdict == "refuted"
+    assert report.diagnosis.best == "everything accepted"
+
+
+# ---------------------------------------------------------------- which bug, and what would tell
+
+
+def test_a_bug_that_nobody_wrote_down_matches_no_suspect():
+    report = audit(lambda p, q, rng: int(rng.integers(len(p))), *WORKED)
+    assert report.verdict == "refuted"
+    assert report.diagnosis.best is None
+    assert report.diagnosis.suspects[0].name == OPEN
+    assert "no suspect" in report.diagnosis.sentences()[0]
+
+
+def test_twins_are_listed_with_the_input_that_would_tell_them_apart():
+    report = audit(find_suspect("always accept").step, *WORKED)
+    assert report.diagnosis.best == "always accept"
+    assert "coin stuck at zero" in report.diagnosis.twins
+    told = telling_sentence("always accept", "coin stuck at zero")
+    assert told in report.diagnosis.telling
+    assert "would tell" in told
+    everywhere = audit(find_suspect("always accept").step)
+    assert "coin stuck at zero" not in everywhere.diagnosis.twins
+
+
+def test_two_bugs_of_one_law_are_said_to_be_so():
+    report = audit(find_suspect("match, then redraw").step)
+    assert {report.diagnosis.best, *report.diagnosis.twins} == {
+        "match, then redraw",
+        "one-hot draft, resampled from p",
+    }
+    assert "No input of the battery" in report.diagnosis.telling[0]
+
+
+def test_the_public_reports_of_a_bug_come_with_its_name():
+    report = audit(find_suspect("siblings not rescaled").step)
+    assert report.diagnosis.suspects[0].references == ("SafeAILab/EAGLE#74",)
+
+
+def test_weights_of_twins_are_shared_and_the_leader_comes_first():
+    found = weighed({"a": 0.9, "always accept": 0.0996, OPEN: 0.0004}, {})
+    assert [one.name for one in found.suspects] == ["a", "always accept"]
+    shared = weighed(
+        {"always accept": 1.0}, {"always accept": ("always accept", "coin stuck at zero")}
+    )
+    assert [one.weight for one in shared.suspects] == [0.5, 0.5]
+
+
+def test_an_exact_law_that_is_only_near_a_suspect_is_not_that_suspect():
+    cases = prepare(naive, *WORKED).cases
+    near = {0: Fraction(3, 8), 1: Fraction(3, 8) + Fraction(1, 10**6), 2: Fraction(1, 4)}
+    assert by_law(cases, [near]).best is None
+    right = {0: Fraction(3, 8), 1: Fraction(3, 8), 2: Fraction(1, 4)}
+    assert by_law(cases, [right]).best == "resample from p"
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: audit(3), "cannot be called"),
+        (lambda: audit(naive, WORKED[0]), "q is missing"),
+        (lambda: audit(naive, signature="tree"), "signature"),
+        (lambda: audit(naive, level=2.0), "level"),
+        (lambda: audit(naive, [0.5, 0.6], [0.5, 0.5]), "sums to"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(call, word):
+    with pytest.raises(InvalidInput, match=word):
+        call()
+
+
+def test_a_large_vocabulary_is_audited_in_floats():
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(400)), rng.dirichlet(np.ones(400))
+    report = prepare(opaque(naive), p, q, budget=Budget(max_samples=20_000)).run()
+    assert report.verdict == "refuted"
