@@ -92,7 +92,10 @@ function Slider({ parameter, value, onChange, onSettle }: SliderProps) {
   return (
     <label>
       <span>
-        {parameter.title} <output>{shown}</output>
+        {parameter.title}{" "}
+        <span class="value" aria-hidden="true">
+          {shown}
+        </span>
       </span>
       <input
         type="range"

@@ -31,7 +31,10 @@ export function Rounds({ step, context }: { step: RoundsStep; context: Context }
       <div class="form">
         <label>
           <span>
-            drafted tokens k <output>{setting.k}</output>
+            drafted tokens k{" "}
+            <span class="value" aria-hidden="true">
+              {setting.k}
+            </span>
           </span>
           <input
             type="range"
