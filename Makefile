@@ -46,9 +46,11 @@ chromium:   ## the browser for the browser tests, where apt can bring it
 web:        ## build the lesson page's assets
 	@$(BIN)/python scripts/build_web.py
 
-bench:      ## print every figure of speed and memory
-	@$(PYTHON) scripts/bootstrap.py dev
+bench:      ## print every figure of speed and memory; installs the peers
+	@$(PYTHON) scripts/bootstrap.py dev,bench
+	@$(MAKE) --no-print-directory model
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@$(BIN)/python scripts/benchmarks.py
 
 dist:       ## build the wheel and the sdist
 	@$(PYTHON) scripts/bootstrap.py dev

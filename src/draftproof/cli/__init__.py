@@ -25,6 +25,7 @@ VERBS = {
     "prove": ("draftproof.cli.prove:prove", "Is this verification rule exact?"),
     "audit": ("draftproof.cli.audit:audit", "Does somebody else's sampler follow the target?"),
     "plan": ("draftproof.cli.plan:plan", "Does speculation pay, and with which k?"),
+    "bench": ("draftproof.cli.bench:bench", "How fast is it here, against the peers installed?"),
     "learn": ("draftproof.cli.learn:learn", "Open the interactive lessons."),
     "demo": ("draftproof.cli.demo:demo", "See all of it once: a real run, a table, a proof."),
     "setup": ("draftproof.cli.setup:setup", "Fetch and prepare the default model."),

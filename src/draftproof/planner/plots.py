@@ -44,6 +44,17 @@ def draw(charts: Charts, file: Path) -> None:
     InvalidInput
         If the file is neither .svg nor .png, or cannot be written.
     """
+    parts = [_speedups, *([_acceptance] if charts.acceptance else [])]
+    parts += [_roofline] if charts.roofline else []
+    figure = new_figure(file, width=4.2 * len(parts), height=3.4)
+    for axes, part in zip(figure.subplots(1, len(parts), squeeze=False)[0], parts, strict=True):
+        part(axes, charts)
+        axes.grid(alpha=0.3)
+    save(figure, file)
+
+
+def new_figure(file: Path, *, width: float, height: float) -> Any:
+    """Give an empty figure, if `file` can become one."""
     if file.suffix.lower() not in KINDS:
         raise InvalidInput(f"plot is {str(file)!r}; its name must end in .svg or .png.")
     try:
@@ -52,12 +63,11 @@ def draw(charts: Charts, file: Path) -> None:
         raise MissingExtra(
             "plots need matplotlib; install it with: pip install 'draftproof[plot]'"
         ) from None
-    parts = [_speedups, *([_acceptance] if charts.acceptance else [])]
-    parts += [_roofline] if charts.roofline else []
-    figure = Figure(figsize=(4.2 * len(parts), 3.4), layout="constrained")
-    for axes, part in zip(figure.subplots(1, len(parts), squeeze=False)[0], parts, strict=True):
-        part(axes, charts)
-        axes.grid(alpha=0.3)
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Any, file: Path) -> None:
+    """Write a figure; the same figure gives the same file."""
     try:
         figure.savefig(file, metadata={"Date": None} if file.suffix.lower() == ".svg" else {})
     except OSError as error:
