@@ -71,7 +71,9 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
         <Restart step={step} draft={draft} onWrite={replace} />
       </div>
       <Results step={step} result={result} stale={result !== null && result.code !== draft} />
-      <Hints hints={step.hints} shown={hints} onShow={(count) => store.update(step.id, { hints: count })} />
+      {!saved.passedAt && (
+        <Hints hints={step.hints} shown={hints} onShow={(count) => store.update(step.id, { hints: count })} />
+      )}
       <Solution step={step} context={context} ready={hints >= step.hints.length} />
       <p class="fine">
         In the terminal, with your own Python and NumPy:{" "}
