@@ -45,6 +45,13 @@ function pairFromAddress(step: TableStep): Pair | null {
   return here.step === step.id ? pairFrom(here) : null;
 }
 
+function same(one: Pair, other: Pair): boolean {
+  return (["p", "q"] as const).every((which) => {
+    const [a, b] = [toRow(one[which]), toRow(other[which])];
+    return a.length === b.length && a.every((x, i) => x.equals(b[i]!));
+  });
+}
+
 function linkOf(step: TableStep, pair: Pair): string {
   return place(step.id, toLink(pair.p), toLink(pair.q));
 }
@@ -54,7 +61,7 @@ export function Table({ step, context }: { step: TableStep; context: Context }) 
     const { p = null, q = null } = context.store.step(step.id);
     return pairFromAddress(step) ?? pairFrom({ p, q }) ?? pairOf(step);
   });
-  const [preset, setPreset] = useState<Preset | null>(null);
+  const preset = step.presets.find((one) => same(pairOf(one), pair)) ?? null;
   const settled = useRef(pair);
   useEffect(() => {
     const restore = () => {
@@ -62,16 +69,11 @@ export function Table({ step, context }: { step: TableStep; context: Context }) 
       if (!linked) return;
       settled.current = linked;
       setPair(linked);
-      setPreset(null);
     };
     addEventListener("popstate", restore);
     return () => removeEventListener("popstate", restore);
   }, [step]);
 
-  const change = (next: Pair, from: Preset | null = null) => {
-    setPair(next);
-    setPreset(from);
-  };
   const settle = (next: Pair) => {
     const link = linkOf(step, next);
     if (link === linkOf(step, settled.current)) return;
@@ -85,7 +87,7 @@ export function Table({ step, context }: { step: TableStep; context: Context }) 
   };
   const choose = (from: Preset) => {
     const next = pairOf(from);
-    change(next, from);
+    setPair(next);
     settle(next);
   };
   const tokens = pair.p.weights.length;
@@ -94,7 +96,7 @@ export function Table({ step, context }: { step: TableStep; context: Context }) 
     <div class="live-table">
       <Presets presets={step.presets} chosen={preset} onChoose={choose} />
       {preset && <Html html={preset.note} />}
-      <Grid step={step} context={context} names={names} pair={pair} onChange={change} onSettle={settle} />
+      <Grid step={step} context={context} names={names} pair={pair} onChange={setPair} onSettle={settle} />
       <Below step={step} pair={pair} names={names} />
       <CopyLink pair={pair} step={step} />
     </div>
