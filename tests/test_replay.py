@@ -134,8 +134,10 @@ def test_passes_are_interleaved_not_timed_in_blocks():
             return [None]
 
     nothing = PromptLookup(9)
-    time_parts(Noting(), nothing, (1, 2), repeats=4, counts=(1, 2, 3))
-    after_warming = order[1:]
+    time_parts(Noting(), nothing, (1, 2), repeats=4, counts=(1, 2, 3), settle=2)
+    runs = [order[at : at + 3] for at in range(1, len(order), 3)]
+    assert all(len(set(run)) == 1 for run in runs), "each timed pass follows its like"
+    after_warming = [run[0] for run in runs]
     for at in range(0, 12, 3):
         assert sorted(after_warming[at : at + 3]) == [1, 2, 3]
     assert len({tuple(after_warming[at : at + 3]) for at in range(0, 12, 3)}) > 1

@@ -13,6 +13,10 @@ from draftproof.chance import Dice
 from draftproof.contracts import Draft, Predictor, Proposer, Text
 from draftproof.planner.costs import Costs, Curve
 
+SETTLE = 8
+"""Untimed passes of one size before a timed one: a back end may fill a small pass up to the size
+of the last few, and planning for another size costs more than the tokens (`backends.paged`)."""
+
 COUNTS = tuple(range(1, 18))
 """Tokens of the passes that are timed: up to 16 drafts and the token before them."""
 
@@ -65,6 +69,7 @@ def time_parts(
     *,
     repeats: int = 7,
     counts: Sequence[int] = COUNTS,
+    settle: int = SETTLE,
     clock: Clock = time.perf_counter,
     tick: Callable[[], None] = lambda: None,
 ) -> Timings:
@@ -80,6 +85,8 @@ def time_parts(
         Samples of each part; every repeat goes through all parts in another order.
     counts
         Numbers of tokens in a pass.
+    settle
+        Untimed passes of the same size before each timed one.
     clock
         Seconds.
     tick
@@ -92,6 +99,8 @@ def time_parts(
     _one_pass(target, text, max(counts), clock)
     for repeat in range(repeats):
         for at in order.permutation(len(counts)):
+            for _ in range(settle):
+                _one_pass(target, text, counts[at], clock)
             spent, row = _one_pass(target, text, counts[at], clock)
             passes[counts[at]].append(spent)
             rows.append(row)
