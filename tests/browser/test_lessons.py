@@ -79,7 +79,8 @@ def test_the_exercise_in_pyodide(visit, lab, lesson):
     page = entered(visit, lab, lesson, python=True)
     programs = [code.reference, code.starter]
     programs += [f"{code.reference}\n{wrong.code}" for wrong in code.known_wrong]
-    replies = page.evaluate(GRADER, {"programs": programs, "exercise": json.dumps(code.exercise())})
+    exercise = json.dumps(code.exercise())
+    replies = page.evaluate(GRADER, [[program, exercise] for program in programs])
     assert replies[0]["passed"], replies[0]
     failed = {
         test["call"].split("(")[0] for test in replies[1]["tests"] if test["status"] == "fail"
