@@ -314,8 +314,8 @@ def _show(table: tuple[Choice, ...], best: Choice, chosen: Choice, costs: Costs)
     )
     console.print(f"Verdict: {_verdict(best, chosen)} ({float(best.speedup):.3f}x).")
     console.print(
-        "This model takes one acceptance for every position and text; measured times and "
-        "acceptances decide.",
+        "A plan from numbers is as good as they are: acceptance differs by text and position, and "
+        "--measure measures it here.",
         style="dim",
         soft_wrap=False,
     )
