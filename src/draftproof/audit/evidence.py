@@ -35,7 +35,7 @@ PRIOR_STRENGTH = 20.0
 SURPRISE = 1e-4
 """What the open bet gives to all tokens of probability 0 together, when bugs are weighed."""
 
-CHUNK = 8192
+CHUNK = 2048
 OPEN = "something else"
 """Name of the Dirichlet bet."""
 
@@ -145,7 +145,7 @@ class RowsEProcess(Stakes):
         possible = tokens[row.p[tokens] > 0]
         if possible.size:
             paths = self._wealth[:, None] + np.cumsum(row.steps(possible), axis=1)
-            self._note_crossing(special.logsumexp(paths, axis=0) - math.log(len(self.names)))
+            self._note_crossing(_log_mean(paths))
             self._wealth = paths[:, -1]
         impossible = np.flatnonzero(row.p[tokens] == 0)
         if impossible.size and self.impossible is None:
@@ -224,6 +224,12 @@ class EProcess(RowsEProcess):
     def update(self, tokens: npt.ArrayLike) -> None:
         """Take in the next tokens, in order."""
         self.take(0, tokens)
+
+
+def _log_mean(paths: Floats) -> Floats:
+    """Log of the average wealth at each moment; the open bet is never without wealth."""
+    top = paths.max(axis=0)
+    return np.asarray(np.log(np.exp(paths - top).mean(axis=0)) + top)
 
 
 def _earlier_in_chunk(tokens: Counts) -> Counts:

@@ -1,0 +1,164 @@
+"""The verb `audit`: codes that mean something, one object, a page, and refusals in a sentence."""
+
+import json
+
+import numpy as np
+import pytest
+
+WORKED = ("--target-row", "1/2,3/10,1/5", "--draft-row", "0.25,0.5,0.25")
+FIELDS = {
+    "verdict", "method", "samples", "log10_e", "gap", "tv_bound", "smallest_detectable", "suspects",
+}  # fmt: skip
+
+SAMPLERS = """
+import numpy as np
+
+
+def naive(p, q, rng):
+    print("a line on standard output")
+    token = rng.choice(len(q), p=q)
+    if rng.random() < min(1, p[token] / q[token]):
+        return token
+    return rng.choice(len(p), p=p)
+
+
+def right(p, q, rng):
+    token = rng.choice(len(q), p=q)
+    if rng.random() < min(1, p[token] / q[token]):
+        return token
+    left = np.maximum(p - q, 0)
+    return rng.choice(len(p), p=left / left.sum() if left.any() else p)
+
+
+def hidden(p, q, rng):
+    rng.normal()
+    return right(p, q, rng)
+
+
+def broken(p, q, rng):
+    raise RuntimeError("no")
+
+
+def block(target_rows, draft_rows, draft_tokens, rng):
+    return len(draft_tokens), rng.choice(target_rows.shape[1], p=target_rows[-1])
+
+
+answer = 42
+"""
+
+
+@pytest.fixture
+def samplers(tmp_path):
+    file = tmp_path / "samplers.py"
+    file.write_text(SAMPLERS)
+    return file
+
+
+def test_the_shortcut_is_refuted_exactly_and_named(answer, samplers):
+    code, told = answer("audit", f"{samplers}:naive", *WORKED)
+    assert code == 1
+    assert set(told) >= FIELDS
+    assert (told["verdict"], told["method"], told["gap"]) == ("refuted", "enumeration", "1/8")
+    assert told["cases"][0]["seen"] == ["3/8", "3/8", "1/4"]
+    assert told["suspects"][0]["name"] == "resample from p"
+
+
+def test_a_right_step_is_consistent_on_the_battery(answer, samplers):
+    code, told = answer("audit", f"{samplers}:right")
+    assert (code, told["verdict"], len(told["cases"])) == (0, "consistent", 10)
+    assert told["suspects"] == []
+
+
+def test_what_cannot_be_enumerated_is_sampled_and_its_bound_named(answer, samplers):
+    code, told = answer("audit", f"{samplers}:hidden", *WORKED, "--detect", "0.1", "--seed", 2)
+    assert (code, told["verdict"], told["method"]) == (0, "consistent", "sequential")
+    assert told["tv_bound"]["value"] <= 0.1
+    assert told["tv_bound"]["partition"] == "each of the 3 tokens"
+
+
+def test_a_small_budget_is_inconclusive(answer, samplers):
+    code, told = answer("audit", f"{samplers}:hidden", *WORKED, "--max-samples", 50)
+    assert (code, told["verdict"], told["samples"]) == (3, "inconclusive", 50)
+
+
+def test_a_function_that_raises_does_not_hold(answer, samplers):
+    code, told = answer("audit", f"{samplers}:broken", *WORKED)
+    assert (code, told["verdict"]) == (1, "faulty")
+    assert "RuntimeError" in next(iter(told["faults"]))
+
+
+def test_a_block_verifier_has_its_own_signature(answer, samplers):
+    rows = ("--target-row", "2/3,1/3", "--draft-row", "1/3,2/3")
+    code, told = answer("audit", f"{samplers}:block", "--signature", "block", *rows)
+    assert code == 1
+    assert told["suspects"][0]["name"] == "everything accepted"
+
+
+def test_people_see_the_cost_first_then_verdict_counterexample_and_name(cli, samplers):
+    done = cli("audit", f"{samplers}:naive", *WORKED)
+    assert done.exit_code == 1
+    said = done.stdout
+    order = ["samples on average", "Refuted", "1/8 too little", "resample from p", "worst outcome"]
+    assert [said.index(word) for word in order] == sorted(said.index(word) for word in order)
+    assert "a line on standard output" not in said
+
+
+def test_the_page_is_written_beside_the_object(answer, samplers, tmp_path):
+    page = tmp_path / "report.html"
+    answer("audit", f"{samplers}:naive", *WORKED, "--html", page)
+    assert "resample from p" in page.read_text(encoding="utf-8")
+
+
+def test_a_module_is_named_like_a_file(answer, samplers, monkeypatch):
+    monkeypatch.chdir(samplers.parent)
+    code, told = answer("audit", "samplers:right", *WORKED)
+    assert (code, told["verdict"]) == (0, "consistent")
+
+
+def test_a_recorded_trace_is_replayed(answer, tmp_path):
+    file = tmp_path / "steps.jsonl"
+    step = {"p": [0.5, 0.5], "q": [0.5, 0.5], "draft": 0, "coin": 0.9, "kept": True, "token": 0}
+    lines = [{"format": "draftproof-steps/1"}, *[step] * 20, {**step, "token": 1}]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    code, told = answer("audit", file)
+    assert (code, told["verdict"]) == (1, "refuted")
+    assert "token 0 was kept and 1 came out" in told["counterexample"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["nothing"], "path.py:name"),
+        (["no_such_file.py:f"], "no such file"),
+        (["no_such_module_here:f"], "cannot be loaded"),
+        (["{file}:missing"], "no function 'missing'"),
+        (["{file}:answer"], "no function 'answer'"),
+        (["{file}:right", "--target-row", "1/2,1/2"], "q is missing"),
+        (["{file}:right", "--level", "2"], "--level"),
+        (["{file}:right", "--detect", "0"], "detect"),
+        (["{file}:right", "--html", "/no/such/folder/x.html"], "--html"),
+        (["{file}:right", "--signature", "tree"], "--signature"),
+        (["missing.jsonl"], "cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_code_2(cli, samplers, arguments, word):
+    done = cli("audit", *(argument.format(file=samplers) for argument in arguments))
+    assert done.exit_code == 2
+    assert word in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_a_file_that_fails_says_why(cli, tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text("import nothing_of_this_name")
+    done = cli("audit", f"{file}:f")
+    assert done.exit_code == 2
+    assert "ModuleNotFoundError" in done.stderr
+
+
+def test_help_names_every_flag_with_its_default_and_an_example(cli):
+    said = cli("audit", "--help").stdout
+    for word in ("--level", "--max-samples", "--detect", "--time-limit", "--html", "1e-6"):
+        assert word in said
+    assert said.count("default") >= 9
+    assert np.sum([line.strip().startswith("draftproof audit") for line in said.split("\n")]) >= 3
