@@ -84,6 +84,28 @@ def test_every_word_of_the_lesson_is_readable_without_scripts():
         assert said in text
 
 
+def test_the_chapter_page_says_what_each_lesson_needs():
+    text = Page(render.render_chapter(NOTHING, nonce="abc")).text
+    for lesson in lessons():
+        needed = ", ".join(find(name).title for name in lesson.needs)
+        after = f", after {needed}" if needed else ""
+        assert f"{lesson.title} about {lesson.minutes} minutes{after}" in text
+
+
+def test_charts_and_rounds_are_readable_without_scripts():
+    runs = Page(lesson_page(lesson=find(4))).text
+    for said in ("acceptance a 0.8", "4 3.3616 5", "3 2.395 1.875"):
+        assert said in runs
+    played = Page(lesson_page(lesson=find(1))).text
+    for said in (
+        "Round 1: 4 drafted, 3 kept; the text grows by 4.",
+        "“the” is rejected; the target writes “a”.",
+        "the last row is not used",
+        "“cat” is kept, behind the end of the text.",
+    ):
+        assert said in played, said
+
+
 def test_the_worked_table_is_on_the_page_with_its_differences():
     text = Page(lesson_page()).text
     table = text[text.index("The table, live") :]
