@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -280,7 +280,7 @@ def _attempts(rows: Rows, luck: str, max_runs: int) -> list[_Attempt]:
         points = [edge for text in texts for edge in floats.likely_edges(text)]
         explored = explore_tape(play, points=points, max_runs=10 * max_runs)
         _cross_check(play, explored)
-        return explored
+        return replace(explored, runs=explored.runs + CROSS_CHECK_DRAWS)
 
     attempts = [
         _Attempt(floats, "symbols", by_symbols),
