@@ -381,7 +381,7 @@ def test_a_fault_of_the_grader_is_not_the_learners():
 def test_what_numpy_has_and_the_stand_in_lacks_is_said_in_one_sentence(standin):
     problem = first_problem(grade_with("def residual(p, q): return np.linalg.norm(p - q)"))
     assert problem["message"].startswith("The page's small stand-in for NumPy lacks `np.linalg`;")
-    assert "`draftproof learn check 3 FILE`" in problem["message"]
+    assert "`draftproof learn check LESSON FILE`" in problem["message"]
 
 
 def test_the_grader_needs_nothing_but_its_folder_and_the_stand_in(tmp_path):

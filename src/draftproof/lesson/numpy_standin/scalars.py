@@ -13,7 +13,7 @@ from typing import Any
 
 nan, inf = math.nan, math.inf
 
-ADVICE = "run `draftproof learn check 3 FILE` in a terminal to use the real one"
+ADVICE = "run `draftproof learn check LESSON FILE` in a terminal to use the real one"
 
 
 class NotInStandIn(AttributeError, NotImplementedError):
