@@ -162,3 +162,21 @@ def test_help_names_every_flag_with_its_default_and_an_example(cli):
         assert word in said
     assert said.count("default") >= 9
     assert np.sum([line.strip().startswith("draftproof audit") for line in said.split("\n")]) >= 3
+
+
+def test_a_server_gets_its_own_flags(answer, monkeypatch, samplers, cli):
+    from draftproof.audit import audit as audit_function
+    from draftproof.audit import server
+
+    asked = {}
+
+    def audited(url, options, progress):
+        asked.update(url=url, options=options)
+        progress("about 3 minutes")
+        return audit_function(lambda p, q, rng: 0, [1.0, 0.0], [1.0, 0.0])
+
+    monkeypatch.setattr(server, "audit_server", audited)
+    code, _ = answer("audit", "http://127.0.0.1:1", "--model", "m", "--concurrency", 2)
+    assert code == 0
+    assert (asked["options"].model, asked["options"].concurrency) == ("m", 2)
+    assert "about 3 minutes" in cli("audit", "http://127.0.0.1:1").stderr

@@ -41,6 +41,7 @@ CODES = {
       draftproof audit package.module:verify --signature block --html report.html
       draftproof audit sampler.py:step --target-row 1/2,3/10,1/5 --draft-row 1/4,1/2,1/4
       draftproof audit run.jsonl
+      draftproof audit http://127.0.0.1:8000 --model NAME --resume answers.jsonl
 
     \b
     The function is called as
@@ -95,6 +96,47 @@ CODES = {
     metavar="FILE",
     help="Also write the report as one HTML file.  [default: none]",
 )
+@click.option("--model", metavar="NAME", help="Server: model to ask for.  [default: the server's]")
+@click.option(
+    "--api-key",
+    metavar="KEY",
+    envvar="DRAFTPROOF_API_KEY",
+    help="Server: key sent with every request, or DRAFTPROOF_API_KEY.  [default: none]",
+)
+@click.option(
+    "--prompts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Server: prompts, one per line.  [default: built-in ones]",
+)
+@click.option(
+    "--concurrency",
+    type=count(1),
+    default="4",
+    show_default=True,
+    help="Server: most requests at a time.",
+)
+@click.option(
+    "--reference",
+    metavar="PATH",
+    help="Server: local model whose rows are the target's.  [default: the server's top logprobs]",
+)
+@click.option(
+    "--control",
+    metavar="URL",
+    help="Server: a twin that does not draft.  [default: the server with drafts off, if it can]",
+)
+@click.option(
+    "--metrics-url",
+    metavar="URL",
+    help="Server: where drafts are counted.  [default: its /metrics]",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Server: keep every answer here, and go on from it.  [default: none]",
+)
 @click.option("--json", "as_object", is_flag=True, help="Print one JSON object.  [default: off]")
 def audit(
     target: str,
@@ -103,25 +145,26 @@ def audit(
     signature: str,
     html: Path | None,
     as_object: bool,
-    **limits: Any,
+    **flags: Any,
 ) -> int:
     """Say whether a sampler follows the target, and which bug it has if not.
 
-    TARGET is a function (path.py:name or module:name, which is imported and run) or a recorded
-    trace (a .jsonl file). Where the function's luck can be enumerated the verdict is a proof;
-    elsewhere it is evidence at a stated error level, and what it could not have seen is said.
+    TARGET is a function (path.py:name or module:name, which is imported and run), a recorded
+    trace (a .jsonl file), or the address of a server with the OpenAI completions API. Where the
+    function's luck can be enumerated the verdict is a proof; elsewhere it is evidence at a stated
+    error level, and what it could not have seen is said.
     """
     if html is not None and not html.parent.is_dir():
         raise InvalidInput(f"--html {html}: there is no folder {html.parent}; make it first.")
     budget = Budget(
-        level=float(limits["level"]),
-        detect=float(limits["detect"]),
-        max_samples=limits["max_samples"],
-        seconds=float(limits["time_limit"]),
-        seed=limits["seed"],
+        level=float(flags.pop("level")),
+        detect=float(flags.pop("detect")),
+        max_samples=flags.pop("max_samples"),
+        seconds=float(flags.pop("time_limit")),
+        seed=flags.pop("seed"),
     )
     with contextlib.redirect_stdout(sys.stderr):
-        plan = _planned(target, budget, target_row, draft_row, signature)
+        plan = _planned(target, budget, target_row, draft_row, signature, flags)
     if isinstance(plan, Audit) and not as_object:
         announce(plan, console_for(sys.stdout))
     with contextlib.redirect_stdout(sys.stderr):
@@ -136,11 +179,16 @@ def audit(
 
 
 def _planned(
-    target: str, budget: Budget, p: Row | None, q: Row | None, signature: str
+    target: str,
+    budget: Budget,
+    p: Row | None,
+    q: Row | None,
+    signature: str,
+    server: dict[str, Any],
 ) -> Audit | Report:
     """Get ready; a trace or a server needs no announcement and is audited at once."""
     if target.startswith(("http://", "https://")):
-        return _server(target, budget)
+        return _server(target, budget, server)
     if target.endswith(".jsonl"):
         from draftproof.audit.records import audit_records
 
@@ -153,16 +201,11 @@ def _run(plan: Audit, *, quiet: bool) -> Report:
     return plan.run(Progress(quiet=quiet or not sys.stderr.isatty()))
 
 
-def _server(url: str, budget: Budget) -> Report:
-    try:
-        server = importlib.import_module("draftproof.audit.server")
-    except ModuleNotFoundError:
-        raise InvalidInput(
-            f"TARGET is {url}; this version audits functions and recorded traces, not servers: "
-            f"write what the server emitted as a .jsonl file (docs/audit.md) and audit that."
-        ) from None
-    report: Report = server.audit_server(url, budget)
-    return report
+def _server(url: str, budget: Budget, flags: dict[str, Any]) -> Report:
+    from draftproof.audit.server import ServerOptions, audit_server
+
+    options = ServerOptions(budget=budget, **flags)
+    return audit_server(url, options, lambda what: click.echo(what, err=True))
 
 
 def load_function(target: str) -> Callable[..., Any]:
@@ -176,8 +219,8 @@ def load_function(target: str) -> Callable[..., Any]:
     where, colon, name = target.rpartition(":")
     if not colon or not where or not name:
         raise InvalidInput(
-            f"TARGET is {target!r}; name a function as path.py:name or module:name, or a recorded "
-            f"trace that ends in .jsonl."
+            f"TARGET is {target!r}; name a function as path.py:name or module:name, a recorded "
+            f"trace that ends in .jsonl, or give the address of a server."
         )
     module = _module(where)
     found: Any = module
@@ -251,6 +294,8 @@ def show(report: Report, console: Console) -> None:
         console.print(suspect_table(report), soft_wrap=False)
     console.print(f"\nTotal variation: {bound_words(report)}.")
     console.print(_spent(report))
+    for name, fact in report.facts.items():
+        console.print(harmless(f"{name.replace('_', ' ').capitalize()}: {fact}"))
     for what, share in report.faults.items():
         console.print(harmless(f"Seen {share}: {what}."))
     for remark in dict.fromkeys(report.remarks):
