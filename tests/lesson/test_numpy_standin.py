@@ -328,7 +328,7 @@ def test_what_is_missing_is_one_sentence(run, what):
     message = str(caught.value)
     assert message.startswith("the page's small stand-in for NumPy lacks")
     assert what in message
-    assert message.endswith("`draftproof learn check LESSON FILE` in a terminal to use the real one")
+    assert message.endswith("learn check LESSON FILE` in a terminal to use the real one")
 
 
 def through_slices(library):
