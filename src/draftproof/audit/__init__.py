@@ -11,17 +11,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from draftproof.audit.auditing import Audit, Report, audit, prepare
+    from draftproof.audit.auditing import Audit, audit, prepare
     from draftproof.audit.catalogue import ACQUITTED, STEP_SUSPECTS, find_suspect
     from draftproof.audit.diagnosis import Diagnosis, telling_input
     from draftproof.audit.enumerate import enumerate_sampler
+    from draftproof.audit.findings import Report
     from draftproof.audit.sequential import Budget
 
 _HOME = {
-    "draftproof.audit.auditing": ("Audit", "Report", "audit", "prepare"),
+    "draftproof.audit.auditing": ("Audit", "audit", "prepare"),
     "draftproof.audit.catalogue": ("ACQUITTED", "STEP_SUSPECTS", "find_suspect"),
     "draftproof.audit.diagnosis": ("Diagnosis", "telling_input"),
     "draftproof.audit.enumerate": ("enumerate_sampler",),
+    "draftproof.audit.findings": ("Report",),
     "draftproof.audit.sequential": ("Budget",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from draftproof.audit.cases import Case, cases_for
 from draftproof.audit.diagnosis import Diagnosis, by_law, weighed
 from draftproof.audit.enumerate import Enumeration, TooManyBranches
 from draftproof.audit.evidence import partition
+from draftproof.audit.findings import Bound, Finding, Report
 from draftproof.audit.foreign import Fault, OutOfTime
 from draftproof.audit.power import SampleSize
 from draftproof.audit.sequential import PATIENCE, Bets, Budget, Gathered, Gathering, informative
@@ -30,89 +31,6 @@ from draftproof.errors import InvalidInput
 
 ENUMERATION_SHARE = 0.5
 """Part of the time limit that enumeration may take before sampling begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one case showed: the law wanted, and the law found or the counts sampled."""
-
-    name: str
-    rows: str
-    labels: tuple[str, ...]
-    wanted: tuple[Any, ...]
-    seen: tuple[Any, ...]
-    method: str
-    verdict: str
-    counterexample: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """An upper bound on total variation, and over which partition of the outcomes it holds."""
-
-    value: float
-    partition: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What an audit found.
-
-    Parameters
-    ----------
-    verdict
-        "consistent", "refuted", "faulty" or "inconclusive"; `reason` says why in one sentence.
-    method
-        "enumeration" when every case was enumerated or an enumerated one decided, else
-        "sequential".
-    samples, log10_e
-        Samples drawn, and the largest evidence as a power of ten; None without sampling, and
-        for an outcome that the target cannot emit, which no power of ten measures.
-    gap
-        Largest difference between an enumerated law and the one wanted; None without one.
-    tv_bound
-        With confidence 1 - level, total variation is below this in every case.
-    smallest_detectable
-        For each suspect, the smallest total variation that would have been seen; None for one
-        that does not show on these inputs.
-    announced
-        The sample size of each suspect, computed before the run.
-    trail
-        Evidence over samples: (samples, log10 of the evidence at that moment).
-    facts
-        What only this kind of source has, by name; a server's are in `draftproof.audit.server`.
-    """
-
-    target: str
-    signature: str
-    verdict: str
-    reason: str
-    method: str
-    samples: int
-    log10_e: float | None
-    gap: Fraction | None
-    tv_bound: Bound | None
-    smallest_detectable: dict[str, float | None]
-    diagnosis: Diagnosis
-    findings: tuple[Finding, ...]
-    faults: dict[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
-    announced: tuple[SampleSize, ...] = ()
-    trail: tuple[tuple[int, float], ...] = ()
-    budget: Budget = field(default_factory=Budget)
-    seconds: float = 0.0
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def counterexample(self) -> str | None:
-        """The first case that shows the law is wrong, in words."""
-        for finding in self.findings:
-            if finding.counterexample:
-                return f"{finding.name} ({finding.rows}): {finding.counterexample}"
-        return None
-
-    def __bool__(self) -> bool:
-        raise TypeError("a Report is not a yes or no; read .verdict, .reason and .counterexample")
 
 
 class _Watch:
@@ -450,3 +368,6 @@ def _counted(case: Case, counts: Row, gathered: Gathered) -> Finding:
         verdict="sampled" if informative(case) else "sampled, no bound",
         counterexample=counterexample,
     )
+
+
+__all__ = ["Audit", "Bound", "Finding", "Report", "audit", "prepare"]

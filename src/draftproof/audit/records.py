@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.audit.auditing import Bound, Finding, Report
 from draftproof.audit.catalogue import STEP_SUSPECTS
 from draftproof.audit.diagnosis import Diagnosis, weighed
 from draftproof.audit.evidence import StreamEProcess, partition, total_variation_bound
+from draftproof.audit.findings import Bound, Finding, Report
 from draftproof.audit.power import sample_sizes, smallest_detectable
 from draftproof.audit.sequential import Budget
 from draftproof.audit.suspects import grouped, laws_of

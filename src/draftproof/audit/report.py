@@ -14,7 +14,7 @@ from html import escape
 from typing import Any
 
 from draftproof import __version__
-from draftproof.audit.auditing import Finding, Report
+from draftproof.audit.findings import Finding, Report
 from draftproof.audit.power import SampleSize
 
 VERDICTS = {

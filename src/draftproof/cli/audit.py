@@ -17,7 +17,8 @@ import click
 from rich.console import Console
 from rich.table import Table as Grid
 
-from draftproof.audit.auditing import Audit, Finding, Report, prepare
+from draftproof.audit.auditing import Audit, prepare
+from draftproof.audit.findings import Finding, Report
 from draftproof.audit.report import VERDICTS, as_html, as_json, bound_words, shown
 from draftproof.audit.sequential import Budget
 from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
