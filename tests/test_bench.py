@@ -80,3 +80,10 @@ def test_a_chart_of_the_rows(tmp_path):
     rows = run_bench(contestants([]), tasks=TASKS[:2], repeats=2, max_tokens=10)
     draw_rows(rows, tmp_path / "bench.svg")
     assert "<svg" in (tmp_path / "bench.svg").read_text()
+
+
+def test_a_limit_of_time_keeps_what_was_done_task_by_task():
+    log, left = [], iter([True, False])
+    rows = run_bench(contestants(log), repeats=5, max_tokens=10, more=lambda: next(left))
+    assert len(rows) == 3 * len(TASKS)
+    assert len(log) == 3 + 3 * (len(TASKS) + 1)

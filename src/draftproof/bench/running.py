@@ -103,6 +103,7 @@ def run_bench(
     tasks: Sequence[Task] = TASKS,
     repeats: int = 5,
     max_tokens: int = 128,
+    more: Callable[[], bool] = lambda: True,
     tick: Callable[[str], None] = lambda _: None,
 ) -> list[Row]:
     """Let every contestant decode every task `repeats` times, in an order that changes.
@@ -113,6 +114,8 @@ def run_bench(
         Functions of a job that give tokens and seconds; one is called ``draftproof, plain``.
     tasks, repeats, max_tokens
         What is decoded, how often, and how much.
+    more
+        Asked before each task of a further repeat; False ends the run, for a limit of time.
     tick
         Told what is done next.
     """
@@ -124,6 +127,8 @@ def run_bench(
         contestants[name](warming)
     for repeat in range(repeats):
         for task in tasks:
+            if repeat > 0 and not more():
+                return found.rows()
             for at in order.permutation(len(names)):
                 tick(f"{repeat + 1} of {repeats}: {task.name}: {names[at]}")
                 tokens, seconds = contestants[names[at]](_job(task, repeat, max_tokens))

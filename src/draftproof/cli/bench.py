@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -18,7 +20,7 @@ from draftproof.bench.plots import draw_rows
 from draftproof.bench.running import Contestant, Row, our_contestants, run_bench
 from draftproof.bench.tasks import TASKS
 from draftproof.bench.worker import Worker
-from draftproof.cli.reading import count
+from draftproof.cli.reading import TIME, count
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import BackendError
 from draftproof.session import Options, open_session
@@ -33,11 +35,24 @@ from draftproof.session import Options, open_session
 @click.option("--quick", is_flag=True, help="Two short repeats of T = 0 only.  [default: off]")
 @click.option("--repeats", type=count(1), default="5", show_default=True, help="Runs of each.")
 @click.option("--max-tokens", type=count(1), default="128", show_default=True, help="Per run.")
+@click.option(
+    "--time-limit",
+    type=TIME,
+    default="900s",
+    show_default=True,
+    help="Time after which no further repeat is begun; with --quick at most 90s.",
+)
 @click.option("--no-peers", is_flag=True, help="Leave other engines out.  [default: off]")
 @click.option("--plot", type=click.Path(path_type=Path), help="Also draw it: FILE.svg or .png.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
 def bench(
-    quick: bool, repeats: int, max_tokens: int, no_peers: bool, plot: Path | None, as_json: bool
+    quick: bool,
+    repeats: int,
+    max_tokens: int,
+    time_limit: Fraction,
+    no_peers: bool,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Time plain and speculative decoding on the default model, and every peer installed.
 
@@ -47,11 +62,13 @@ def bench(
     progress = Progress(quiet=as_json)
     tasks = [task for task in TASKS if not quick or task.temperature == 0]
     with _contestants(progress, peers=not no_peers) as contestants:
+        ends = time.monotonic() + float(min(time_limit, 90) if quick else time_limit)
         rows = run_bench(
             contestants,
             tasks=tasks,
             repeats=2 if quick else repeats,
             max_tokens=min(max_tokens, 48) if quick else max_tokens,
+            more=lambda: time.monotonic() < ends,
             tick=progress,
         )
     progress.clear()
