@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -62,7 +63,7 @@ def bench(
     progress = Progress(quiet=as_json)
     tasks = [task for task in TASKS if not quick or task.temperature == 0]
     with _contestants(progress, peers=not no_peers) as contestants:
-        ends = time.monotonic() + float(min(time_limit, 90) if quick else time_limit)
+        ends = time.monotonic() + min(float(time_limit), 90.0 if quick else math.inf)
         rows = run_bench(
             contestants,
             tasks=tasks,
