@@ -82,7 +82,21 @@ def lab(running):
 
 
 @pytest.fixture
-def visit(chromium, watch):
+def start():
+    """Starts servers of a test's own, as `Lab` does; they outlive its pages, which still save."""
+    labs = []
+
+    def begin(*arguments, **options):
+        labs.append(Lab(*arguments, **options))
+        return labs[-1]
+
+    yield begin
+    for lab in labs:
+        lab.stop()
+
+
+@pytest.fixture
+def visit(chromium, watch, start):
     """Opens watched pages: ``visit(address, python=False, **context_options)``.
 
     Where a test needs no Python its worker stays silent, which saves a second of two cores.

@@ -228,27 +228,21 @@ def reach(visit, lab):
     return printed, set(lab.asked()) - {"end"}
 
 
-def test_a_program_cannot_reach_the_server(visit, tmp_path, watch):
+def test_a_program_cannot_reach_the_server(visit, start, tmp_path, watch):
     """The server itself notes each request that carries a marker, before it judges any."""
     watch.expect("Content Security Policy|Refused|violates|WebSocket|NetworkError")
-    lab = Lab(tmp_path, command=RECORDER, RECORD=str(tmp_path / "asked.txt"))
-    try:
-        printed, asked = reach(visit, lab)
-    finally:
-        lab.stop()
+    lab = start(tmp_path, command=RECORDER, RECORD=str(tmp_path / "asked.txt"))
+    printed, asked = reach(visit, lab)
     assert asked == set()
     assert "gives 42" not in printed
     assert "xhr is refused" in printed
 
 
-def test_with_a_lax_policy_the_program_would_reach_it(visit, tmp_path, watch):
+def test_with_a_lax_policy_the_program_would_reach_it(visit, start, tmp_path, watch):
     """So the recorder sees what it is there to see."""
     watch.expect("")
-    lab = Lab(tmp_path, command=RECORDER, RECORD=str(tmp_path / "asked.txt"), LAX="yes")
-    try:
-        printed, asked = reach(visit, lab)
-    finally:
-        lab.stop()
+    lab = start(tmp_path, command=RECORDER, RECORD=str(tmp_path / "asked.txt"), LAX="yes")
+    printed, asked = reach(visit, lab)
     assert {"fetch", "put", "page", "xhr", "websocket"} <= asked
     assert "eval gives 42" in printed
 

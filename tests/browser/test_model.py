@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from browser.lab import Lab, predict, settled, wait_until, words
+from browser.lab import predict, settled, words
 from draftproof.lesson.live import default_model
 from draftproof.lesson.measure import measure
 from draftproof.trace import replay
@@ -63,21 +63,20 @@ def test_measuring_with_a_seed_gives_the_counts_of_the_library(opened):
 
 @pytest.mark.model
 @pytest.mark.skipif(not HERE, reason="the default model is not prepared (draftproof setup)")
-def test_a_prompt_is_decoded_live_and_measured(visit, tmp_path):
-    lab = Lab(tmp_path / "data", model=True)
-    try:
-        page = predict(settled(visit(lab.address)))
-        page.locator("#model summary", has_text="Run live").click()
-        live = page.locator("#model .live")
-        live.get_by_label("Prompt").fill("The three colours of the French flag are")
-        live.get_by_role("button", name="Run", exact=True).click()
-        live.get_by_role("button", name="Run", exact=True).wait_for(timeout=120_000)
-        wait_until(lambda: "The three colours" in page.locator("#model .decoded").inner_text())
-        assert page.locator("#model .strip .fine").last.inner_text().endswith(tuple("0123456789"))
-        page.locator("#measure summary", has_text="On the real model").click()
-        page.locator("#measure .live").get_by_role("button", name="Draw").click()
-        page.locator("#measure .live .verdicts").wait_for(timeout=60_000)
-        said = words(page.locator("#measure .live .verdicts").inner_text())
-        assert "✓ The correction agrees with p so far" in said
-    finally:
-        lab.stop()
+def test_a_prompt_is_decoded_live_and_measured(visit, start, tmp_path):
+    lab = start(tmp_path / "data", model=True)
+    page = predict(settled(visit(lab.address)))
+    page.locator("#model summary", has_text="Run live").click()
+    live = page.locator("#model .live")
+    live.get_by_label("Prompt").fill("The three colours of the French flag are")
+    live.get_by_role("button", name="Run", exact=True).click()
+    page.locator("#announcer", has_text="decoding is complete").wait_for(
+        state="attached", timeout=120_000
+    )
+    assert "The three colours" in page.locator("#model .decoded").inner_text()
+    assert page.locator("#model .strip .fine").last.inner_text().endswith(tuple("0123456789"))
+    page.locator("#measure summary", has_text="On the real model").click()
+    page.locator("#measure .live").get_by_role("button", name="Draw").click()
+    page.locator("#measure .live .verdicts").wait_for(timeout=60_000)
+    said = words(page.locator("#measure .live .verdicts").inner_text())
+    assert "✓ The correction agrees with p so far" in said

@@ -175,6 +175,7 @@ def test_a_link_restores_its_table_and_back_and_forward_work(opened, visit, lab)
     opened.get_by_role("button", name="Greedy draft", pressed=True).wait_for()
     opened.go_forward()
     assert table(opened) == shared
+    opened.close()
     lab.forget()
     other = settled(visit(lab.address))
     other.goto(link)

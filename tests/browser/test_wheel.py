@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.lab import Lab, predict, settled
+from browser.lab import predict, settled
 from browser.test_code import CODE, Exercise
 
 ROOT = Path(__file__).parents[2]
@@ -44,14 +44,11 @@ def test_the_wheel_is_small(wheel):
     assert wheel.stat().st_size <= SMALL_ENOUGH
 
 
-def test_the_lesson_runs_from_the_wheel(visit, installed, tmp_path):
+def test_the_lesson_runs_from_the_wheel(visit, start, installed, tmp_path):
     asked = [installed, "-I", "-c", "import draftproof; print(draftproof.__file__)"]
     where = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
     assert str(installed.parents[1]) in where
-    lab = Lab(tmp_path, command=(str(installed.with_name("draftproof")),), PYTHONPATH="")
-    try:
-        page = predict(settled(visit(lab.address, python=True)))
-        page.locator(".python.ready").wait_for(timeout=30_000)
-        assert "24 of 24 tests passed" in Exercise(page).run(CODE.reference)
-    finally:
-        lab.stop()
+    lab = start(tmp_path, command=(str(installed.with_name("draftproof")),), PYTHONPATH="")
+    page = predict(settled(visit(lab.address, python=True)))
+    page.locator(".python.ready").wait_for(timeout=30_000)
+    assert "24 of 24 tests passed" in Exercise(page).run(CODE.reference)
