@@ -34,22 +34,23 @@ def scores(last: int, kind: str) -> np.ndarray:
     target = np.random.default_rng(seed).normal(0, 1.3, VOCAB)
     if kind == "target":
         return target
-    return 0.7 * target + np.random.default_rng(seed + 1).normal(0, 0.7, VOCAB)
+    return target + np.random.default_rng(seed + 1).normal(0, 0.5, VOCAB)
 
 
 @dataclass
 class Behaviour:
-    """How the server behaves; `mishaps` are statuses (0: hang up) for coming completions."""
+    """How the server behaves; `mishaps` are statuses to come (0: hang up, None: none)."""
 
     bug: str | None = None
     speculates: bool = True
+    greedy: bool = False
     noise: float = 0.0
     lists: str = "all"
     ids: bool = True
     metrics: bool = True
     old_form: bool = False
     strict_api: bool = False
-    mishaps: list[int] = field(default_factory=list)
+    mishaps: list[int | None] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
     drafted: int = 0
     accepted: int = 0
@@ -94,7 +95,8 @@ class Writer:
     def round(self, last: int) -> list[tuple[int, int, bool]]:
         out: list[tuple[int, int, bool]] = []
         for _ in range(DRAFTS):
-            q = _warp(self.body).row(scores(last, "draft"))
+            colder = {"temperature": 0.0} if self.behaviour.greedy else {}
+            q = _warp(self.body, **colder).row(scores(last, "draft"))
             draft = int(self.rng.choice(VOCAB, p=q))
             p = self.judge().row(self.behaviour.logits(last))
             self.behaviour.drafted += 1

@@ -199,7 +199,12 @@ SERVER_SUSPECTS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Bugs that only a server with sampling parameters can have: what they are, and where reported."""
 
-GUESSES = ("the likeliest drafted", "anything drafted", "a sharper draft")
+GUESSES = (
+    "one token drafted, drawn from p",
+    "the likeliest drafted",
+    "a sharper draft",
+    "copied from the text",
+)
 VARIANTS: tuple[tuple[str, str], ...] = (
     (NO_TEMPERATURE, ""),
     (NO_MIN_P, ""),
@@ -211,19 +216,26 @@ VARIANTS: tuple[tuple[str, str], ...] = (
 """Every bet by the name of its suspect, and which draft is guessed where none is known."""
 
 
-def bug_laws(listed: Listing, setting: Setting, keys: Sequence[Key]) -> tuple[Floats, ...]:
-    """Give the law of every bet in `VARIANTS` at one position, from the target's row alone."""
+def bug_laws(
+    listed: Listing, setting: Setting, keys: Sequence[Key], copied: Key | None = None
+) -> tuple[Floats, ...]:
+    """Give the law of every bet in `VARIANTS` at one position, from the target's row alone.
+
+    `copied` is the token that a draft copied from the text would hold there.
+    """
     p = law(listed, setting, keys)
     cut = setting.top_k is not None
     sure = np.zeros_like(p)
     sure[int(p.argmax())] = 1.0
-    drafts = (sure, normalised((p > 0).astype(np.float64)), normalised(p * p))
+    copy = p if copied not in keys else np.eye(p.size)[keys.index(copied)]
+    drafts = (sure, normalised(p * p), copy)
     return (
         law(listed, replace(setting, temperature=1.0), keys),
         law(listed, replace(setting, min_p=0.0), keys),
         _uncut(listed, setting, keys) if cut else p,
         law(listed, replace(setting, top_k=_half(setting.top_k)), keys) if cut else p,
         sure,
+        p * (p + 1 - p @ p),
         *(resampled(p, q) for q in drafts),
     )
 
@@ -373,6 +385,7 @@ def judged(
     others: Sequence[Listing],
     setting: Setting,
     allowance: float,
+    copied: Key | None = None,
 ) -> Step:
     """Put together what is needed to judge one token.
 
@@ -384,9 +397,11 @@ def judged(
         The target's row.
     others
         Further rows of the same position, measured without speculation.
+    copied
+        The token that a draft copied from the text would hold there.
     """
     keys = [*wanted]
     p = law(wanted, setting, keys)
     top = np.maximum(p, ceiling([wanted, *others], setting, keys, allowance))
     cell = None if token is None else cell_of(token, keys)
-    return Step(p, top, cell, bug_laws(wanted, setting, keys))
+    return Step(p, top, cell, bug_laws(wanted, setting, keys, copied))

@@ -81,6 +81,20 @@ def emissions(ask: int, prompt: Prompt, done: Completion) -> list[Emission]:
     return found
 
 
+def copied(prefix: Sequence[Key] | None) -> Key | None:
+    """Give what followed the last token where it last stood before, as a lookup draft would.
+
+    Examples
+    --------
+    >>> copied((5, 6, 7, 5)), copied((1, 2))
+    (6, None)
+    """
+    if prefix is None:
+        return None
+    earlier = [at for at in range(len(prefix) - 1) if prefix[at] == prefix[-1]]
+    return prefix[earlier[-1] + 1] if earlier else None
+
+
 UNSEEN_END = Step(np.ones(1), np.ones(1), None, (np.zeros(1),) * len(VARIANTS))
 """An end at a place whose row cannot be asked for: every bet is paid the least it may have won."""
 
@@ -142,7 +156,9 @@ class Rows:
         for row in others:
             self.gap = max(self.gap, row_gap(row, wanted))
         spare = 0.0 if own is not None else ASSUMED_GAP
-        return judged(one.token, wanted, others, setting, self.allowance + spare)
+        return judged(
+            one.token, wanted, others, setting, self.allowance + spare, copied(one.prefix)
+        )
 
     def measure(self, found: Sequence[Emission]) -> str | None:
         """Find what the same row differs by when it is asked for again; a remark, if any."""
