@@ -86,6 +86,7 @@ def test_the_whole_lesson_with_the_keyboard_alone(visit, lab):
         keys.type(typed)
         keys.press("Enter")
     assert page.locator("#numbers .verdict.right").count() == 3
+    keys.tab_to(lambda stop: stop["step"] == "code")
     page.locator("#code .cm-content").wait_for(state="attached")
     keys.tab_to(named("Your program", "code"))
     keys.press("Control+a")

@@ -83,7 +83,7 @@ FLOAT = Read("number", read_float)
     metavar="NAME|PATH",
     default=DEFAULTS.draft,
     show_default=True,
-    help="What drafts: ngram, prompt-lookup, or the path of a model with the target's vocabulary.",
+    help="What drafts: ngram, prompt-lookup, suffix, or the path of a model over the same tokens.",
 )
 @click.option(
     "--rule",
