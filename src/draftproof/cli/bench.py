@@ -44,7 +44,9 @@ from draftproof.session import Options, open_session
     help="Time after which no further repeat is begun; with --quick at most 90s.",
 )
 @click.option("--no-peers", is_flag=True, help="Leave other engines out.  [default: off]")
-@click.option("--plot", type=click.Path(path_type=Path), help="Also draw it: FILE.svg or .png.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Draw it: FILE.svg, .png.  [default: no]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
 def bench(
     quick: bool,

@@ -75,7 +75,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     "--acceptance",
     type=Read("probability|list", read_acceptance),
     help="Probability that a drafted token is kept, given that it is tested (0 to 1); or one for "
-    "each position: 0.9,0.5,0.1.",
+    "each position: 0.9,0.5,0.1.  [default: none]",
 )
 @click.option("-k", "k", type=count(0), help="Drafted tokens per round.  [default: the best k]")
 @click.option(
@@ -90,7 +90,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     "--t-verify",
     type=Read("time|curve", read_verify),
     help="Time of one verification pass, or a curve over the number of tokens verified, k + 1 "
-    "for k drafts: 1:9.7ms,5:30ms; straight lines between its points, no k beyond the last.",
+    "for k drafts: 1:9.7ms,5:30ms; straight lines between its points, no k beyond the last.  [default: --t-target]",
 )
 @click.option(
     "--t-draft",
@@ -105,7 +105,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     type=click.Path(path_type=Path),
     multiple=True,
     help="Take the acceptance from what a server wrote: /metrics text, log lines, or timings of "
-    "vLLM, SGLang or llama.cpp. Twice, older first: what was counted in between.",
+    "vLLM, SGLang or llama.cpp. Twice, older first: what was counted in between.  [default: none]",
 )
 @click.option("--measure", is_flag=True, help="Measure costs and acceptance here.  [default: off]")
 @click.option(
@@ -149,7 +149,9 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     help="Time for looking at texts; timing and checking come on top.",
 )
 @click.option("--seed", type=count(0), default="0", show_default=True, help="Luck.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Also draw the plan: FILE.svg, .png.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Draw it: FILE.svg, .png.  [default: no]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
 def plan(
     acceptance: Any,
