@@ -90,7 +90,8 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     "--t-verify",
     type=Read("time|curve", read_verify),
     help="Time of one verification pass, or a curve over the number of tokens verified, k + 1 "
-    "for k drafts: 1:9.7ms,5:30ms; straight lines between its points, no k beyond the last.  [default: --t-target]",
+    "for k drafts: 1:9.7ms,5:30ms; straight lines between its points, no k beyond the last.  "
+    "[default: --t-target]",
 )
 @click.option(
     "--t-draft",
