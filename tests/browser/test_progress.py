@@ -86,6 +86,7 @@ def test_two_tabs_do_not_lose_each_others_work(opened, visit, lab, watch):
 
 
 def test_a_tab_shows_what_another_saved_when_the_learner_comes_back(opened, visit, lab):
+    wait_until(lambda: "predict" in saved(lab))
     other = visit(lab.address, context=opened.context)
     other.locator("#numbers .answers").wait_for()
     answer(opened, "3/8")
