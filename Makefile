@@ -23,8 +23,11 @@ test:       ## every check and test, with the real model and the browser
 	@$(PYTHON) scripts/bootstrap.py dev
 	@$(MAKE) --no-print-directory model chromium web check
 	@echo "draftproof: tests"
-	@for part in tests/browser tests/cli tests/backends "tests src --ignore=tests/browser --ignore=tests/cli --ignore=tests/backends"; do \
-		$(PYTEST) -m "not full" $$part || failed=1; done; test -z "$$failed"
+	@failed=; \
+	$(PYTEST) --ignore=tests/browser -m "not full and not model" || failed=1; \
+	$(PYTEST) --ignore=tests/browser -m "not full and model" || failed=1; \
+	$(PYTEST) tests/browser -m "not full" || failed=1; \
+	test -z "$$failed"
 
 test-full:  ## the larger matrices too; records the result in docs/test-full.md
 	@$(PYTHON) scripts/bootstrap.py dev
