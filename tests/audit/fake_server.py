@@ -180,13 +180,15 @@ class Handler(BaseHTTPRequestHandler):
             mishap = self.behaviour.mishaps.pop(0) if self.behaviour.mishaps else None
             self.behaviour.busy += 1
             self.behaviour.most_busy = max(self.behaviour.most_busy, self.behaviour.busy)
-        try:
-            if mishap == 0:
-                return self.connection.close()
-            return self.say(mishap, "mishap") if mishap else self.complete(body)
-        finally:
-            with self.behaviour.lock:
-                self.behaviour.busy -= 1
+        if mishap == 0:
+            self.over()
+            return self.connection.close()
+        return self.say(mishap, "mishap") if mishap else self.complete(body)
+
+    def over(self) -> None:
+        """Count the request as done, before its answer can be seen."""
+        with self.behaviour.lock:
+            self.behaviour.busy -= self.path.endswith("/completions")
 
     def complete(self, body: dict[str, Any]) -> None:
         if self.behaviour.strict_api and {"top_k", "return_tokens_as_token_ids"} & set(body):
@@ -203,6 +205,7 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def say(self, status: int, what: Any) -> None:
+        self.over()
         data = (what if isinstance(what, str) else json.dumps(what)).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))

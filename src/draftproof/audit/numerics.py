@@ -124,6 +124,8 @@ def law(listed: Listing, setting: Setting, keys: Sequence[Key]) -> Floats:
 
 
 def _placed(row: Row, listed: Listing, keys: Sequence[Key]) -> Floats:
+    if [*listed] == [*keys]:
+        return np.asarray(row, dtype=np.float64)
     at = {key: place for place, key in enumerate(keys)}
     out = np.zeros(len(keys) + 1)
     for key, chance in zip(listed, row[:-1], strict=True):
@@ -230,8 +232,8 @@ def bug_laws(
     copy = p if copied not in keys else np.eye(p.size)[keys.index(copied)]
     drafts = (sure, normalised(p * p), copy)
     return (
-        law(listed, replace(setting, temperature=1.0), keys),
-        law(listed, replace(setting, min_p=0.0), keys),
+        law(listed, replace(setting, temperature=1.0), keys) if setting.temperature != 1 else p,
+        law(listed, replace(setting, min_p=0.0), keys) if setting.min_p else p,
         _uncut(listed, setting, keys) if cut else p,
         law(listed, replace(setting, top_k=_half(setting.top_k)), keys) if cut else p,
         sure,
@@ -314,10 +316,11 @@ class CeilingEProcess(Stakes):
         """
         self.samples += 1
         limit = np.maximum(top, FLOOR)
+        cells = slice(None) if token is None else slice(token, token + 1)
         for at, (bet, share) in enumerate(itertools.product(laws, self.SHARES)):
             if bet is not None:
-                paid = ((1 - share) * p + share * bet) / limit
-                self._wealth[at] += _log(paid.min() if token is None else paid[token])
+                paid = ((1 - share) * p[cells] + share * bet[cells]) / limit[cells]
+                self._wealth[at] += _log(float(paid.min()))
         self._open_bet(p, limit, token, v)
         together = float(special.logsumexp(self._wealth)) - math.log(len(self.names))
         self.peak = max(self.peak, together)
