@@ -445,7 +445,8 @@ class _Run:
             gap = max(self._rows.gap, self._rows.allowance)
             return "inconclusive", (
                 f"numerics: what came out differs from {self._law}, but by no more than rows of "
-                f"one position differ without speculation (up to {gap:.2g} in logprob)"
+                f"one position differ without speculation (up to {gap:.2g} in logprob"
+                f"{', so that the weights may differ too' if gap > FAR else ''})"
             )
         if not drafting.seen:
             return "inconclusive", f"no draft was seen: {drafting.how}"
