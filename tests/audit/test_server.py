@@ -27,7 +27,8 @@ from draftproof.audit.numerics import (
 )
 from draftproof.audit.report import as_html, as_json
 from draftproof.audit.sequential import Budget
-from draftproof.audit.server import ServerOptions, audit_server, read_prompts
+from draftproof.audit.server import ServerOptions, audit_server
+from draftproof.audit.server_options import read_prompts
 from draftproof.errors import InvalidInput, ServerError
 
 HASTY = Patience(timeout=5, tries=3, pause=0.001)

@@ -16,13 +16,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from draftproof.audit.asking import (
+    FAR,
     PER_ANSWER,
     SPECULATION_OFF,
     Abilities,
@@ -34,36 +33,21 @@ from draftproof.audit.asking import (
     turns_off,
 )
 from draftproof.audit.auditing import Bound, Finding, Report
-from draftproof.audit.client import Client, Patience
-from draftproof.audit.diagnosis import KNOWN, Diagnosis, Named
+from draftproof.audit.client import Client
+from draftproof.audit.diagnosis import Diagnosis
 from draftproof.audit.drafting import Drafting, Meter
-from draftproof.audit.evidence import OPEN
 from draftproof.audit.numerics import (
-    SERVER_SUSPECTS,
-    VARIANTS,
-    CeilingEProcess,
-    Step,
     bug_laws,
     law,
 )
 from draftproof.audit.places import Emission, Reference, Rows, emissions
 from draftproof.audit.power import SampleSize, sample_sizes, smallest_detectable
 from draftproof.audit.records import PLACES
-from draftproof.audit.sequential import CLEAR_LEAD, NAMING, Budget
+from draftproof.audit.sequential import CLEAR_LEAD, NAMING
+from draftproof.audit.server_options import ServerOptions, read_prompts
+from draftproof.audit.weighing import SUSPECTS, Evidence, diagnosis
 from draftproof.dist import Row
 from draftproof.errors import InvalidInput
-
-PROMPTS = (
-    "Colours in the order they were drawn: red, blue, green, red, blue, red, green, blue, red,",
-    "yes no yes yes no yes no no yes no yes yes no",
-    "The cat sat on the mat. The dog sat on the rug. The cat sat on the rug. The dog sat on",
-    "1, 2, 3, 1, 2, 3, 2, 1, 3, 1, 2, 3, 1,",
-    "Alice said hello to Bob. Bob said hello to Carol. Carol said hello to Alice. Alice said",
-    "left right left left right up down left right up down left",
-    "apple: fruit\ncarrot: vegetable\npear: fruit\nonion: vegetable\nplum:",
-    "for i in range(10):\n    print(i)\nfor j in range(20):\n    print(j)\nfor k in range(",
-)
-"""Prompts that repeat themselves, so that a draft copied from the text is often right."""
 
 CONTROL_SHARE = 4
 """One answer in so many is asked of the control as well."""
@@ -75,50 +59,8 @@ BOUND_EVERY = 1.2
 """The bound on total variation is worked out again after so many times the tokens."""
 
 ROWS_FOR_POWER = 4
-NAMES = [f"{suspect}: {guess}" if guess else suspect for suspect, guess in VARIANTS]
-SUSPECTS = [suspect for suspect, _ in VARIANTS]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOptions:
-    r"""What an audit of a server may use.
-
-    Parameters
-    ----------
-    budget
-        Error level, size to exclude, most judged tokens, seconds, seed.
-    model, api_key
-        Sent with every request.
-    prompts
-        A file with one prompt per line (``\n`` stands for a new line); built-in ones otherwise.
-    concurrency
-        Most requests at a time.
-    control
-        Address of a twin server that does not draft.
-    reference
-        A local model, by name or path, whose rows are the target's.
-    metrics_url
-        Where the server counts its drafts; by default its ``/metrics``.
-    resume
-        File that keeps every answer, and from which an interrupted audit goes on.
-    patience
-        Time-outs and retries.
-    """
-
-    budget: Budget = field(default_factory=Budget)
-    model: str | None = None
-    api_key: str | None = None
-    prompts: Path | None = None
-    concurrency: int = 4
-    control: str | None = None
-    reference: str | None = None
-    metrics_url: str | None = None
-    resume: Path | None = None
-    patience: Patience = field(default_factory=Patience)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.concurrency, bool) or self.concurrency < 1:
-            raise InvalidInput(f"concurrency is {self.concurrency!r}; it must be 1 or more.")
+__all__ = ["ServerOptions", "audit_server"]
 
 
 def audit_server(
@@ -174,20 +116,6 @@ def audit_server(
         asker.close()
 
 
-def read_prompts(path: Path | None) -> tuple[str, ...]:
-    """Give the prompts of a file, or the built-in ones."""
-    if path is None:
-        return PROMPTS
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"prompts {path}: cannot be read as text ({error}).") from None
-    found = tuple(line.replace("\\n", "\n") for line in lines if line.strip())
-    if not found:
-        raise InvalidInput(f"prompts {path}: holds no prompt; write one per line.")
-    return found
-
-
 def _client(url: str, options: ServerOptions) -> Client:
     return Client(url, model=options.model, api_key=options.api_key, patience=options.patience)
 
@@ -225,33 +153,6 @@ def _as_given(
 
 
 # ---------------------------------------------------------------- the audit
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The same tokens, held against the rows themselves and against their ceiling."""
-
-    strict: CeilingEProcess
-    tolerant: CeilingEProcess
-
-    @classmethod
-    def at(cls, level: float) -> Evidence:
-        """Begin."""
-        return cls(CeilingEProcess(NAMES, level=level), CeilingEProcess(NAMES, level=level))
-
-    def take(self, step: Step, v: float) -> None:
-        """Take in one token."""
-        self.strict.update(step.p, step.p, step.token, step.laws, v=v)
-        self.tolerant.update(step.p, step.top, step.token, step.laws, v=v)
-
-    def summary(self) -> dict[str, Any]:
-        """Give samples and evidence."""
-        return {
-            "samples": self.strict.samples,
-            "log10_e": self.strict.log10_e,
-            "log10_e_beyond_numerics": self.tolerant.log10_e,
-            "refuted": self.tolerant.refuted,
-        }
 
 
 class _Run:
@@ -504,19 +405,3 @@ class _Run:
             "requests": self._asker.requests,
             "numerics": {"allowance": self._rows.allowance, "row_gap": self._rows.gap},
         }
-
-
-def diagnosis(process: CeilingEProcess) -> Diagnosis:
-    """Name the suspect that holds most of the evidence."""
-    shares = process.by_suspect(SUSPECTS)
-    named = tuple(_named(name, share) for name, share in shares.items() if share >= 1e-3)
-    return Diagnosis(named, None if named[0].name == OPEN else named[0].name)
-
-
-def _named(name: str, weight: float) -> Named:
-    if name in SERVER_SUSPECTS:
-        about, references = SERVER_SUSPECTS[name]
-        return Named(name, weight, about, references)
-    known = KNOWN.get(name)
-    about = known.about if known else "none of the known bugs"
-    return Named(name, weight, about, known.references if known else ())
