@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from draftproof.backends import open_backend, weights
-from draftproof.backends.gguf import check_readable, read_header
+from draftproof.backends.gguf import Tensor, check_readable, read_header
 from draftproof.errors import BackendError, InvalidInput, MissingExtra, UnreadableModel
 
 
@@ -58,7 +58,7 @@ def tools(monkeypatch):
             (package / "weights.gguf").write_bytes(gguf())
         else:
             (Path(command[-1]).parent / weights.MODEL).write_text("<net/>")
-        return subprocess.CompletedProcess(command, 0, "", "")
+        return subprocess.CompletedProcess(command, 0, "noise\n7 1\n", "")
 
     monkeypatch.setattr(weights, "require_openvino", lambda: None)
     monkeypatch.setattr(weights, "_check_machine", lambda folder, progress: None)
@@ -70,7 +70,8 @@ class TestHeader:
     def test_what_the_file_says_about_itself(self, model_file):
         header = read_header(model_file)
         assert (header.architecture, header.context_length) == ("llama", 2048)
-        assert header.tensors == {"blk.0.attn_q.weight": "Q4_1"}
+        assert header.tensors == {"blk.0.attn_q.weight": Tensor("Q4_1", (32, 32), 0)}
+        assert header.data == -(-len(gguf()) // 32) * 32
         assert header.values["tokenizer.ggml.tokens"] == ["a", "b"]
         assert header.values["tokenizer.ggml.scores"] == [0.5, -1.0]
 
@@ -124,7 +125,9 @@ class TestPreparing:
 
     def test_it_leaves_the_note_and_neither_weights_nor_staging(self, cache, tools):
         prepared = weights.prepare_default_model()
-        assert weights.read_note(prepared.path)["context_length"] == 2048
+        note = weights.read_note(prepared.path)
+        assert note["context_length"] == 2048
+        assert (note["matrices_restored"], note["matrices_left_rounded"]) == (7, 1)
         assert not list(cache.rglob("*.gguf"))
         assert not list(cache.glob("staging-*"))
 

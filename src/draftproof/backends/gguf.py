@@ -1,7 +1,8 @@
 """The header of a GGUF file: what the model is, before any library tries to load it.
 
-Only the header is read, never the tensor data. Format: magic, version, two counts, then typed
-key/value pairs, then one record (name, shape, type, offset) for each tensor; little endian.
+Only the header is read, not the tensors, but it tells where they lie. Format: magic, version,
+two counts, then typed key/value pairs, then one record (name, shape, type, offset) for each
+tensor; little endian.
 """
 
 from __future__ import annotations
@@ -32,7 +33,27 @@ _STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q",
             12: "d"}  # fmt: skip
 _LONGEST = 1 << 26
+_ALIGNMENT = 32
 _DEEPEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Where a tensor lies in the file.
+
+    Parameters
+    ----------
+    kind
+        The name of its type, such as ``Q4_1``.
+    shape
+        Its sizes, the fastest-changing one first, as the format has them.
+    start
+        Bytes before it, counted from the start of the tensor data.
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +65,14 @@ class Header:
     values
         The key/value pairs, such as ``general.architecture``.
     tensors
-        For each tensor name, the name of its type, such as ``Q4_1``.
+        For each tensor name, what is known of it.
+    data
+        Where the tensor data begins, in bytes from the start of the file.
     """
 
     values: dict[str, Any]
-    tensors: dict[str, str]
+    tensors: dict[str, Tensor]
+    data: int
 
     @property
     def architecture(self) -> str:
@@ -73,6 +97,9 @@ class _Reader:
         if len(data) != size:
             raise ValueError("the header ends too early or names an impossible length")
         return data
+
+    def position(self) -> int:
+        return self._file.tell()
 
     def number(self, code: str) -> Any:
         return struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))[0]
@@ -120,19 +147,22 @@ def _read(reader: _Reader) -> Header:
         raise ValueError(f"GGUF version {version} is neither 2 nor 3")
     tensors, pairs = reader.number("Q"), reader.number("Q")
     values = dict(_records(pairs, lambda: (reader.text(), reader.value(reader.number("I")))))
-    return Header(values, dict(_records(tensors, lambda: _tensor(reader))))
+    known = dict(_records(tensors, lambda: _tensor(reader)))
+    alignment = values.get("general.alignment", _ALIGNMENT)
+    if not isinstance(alignment, int) or alignment < 1:
+        raise ValueError(f"its alignment is {alignment!r}, not a number of bytes")
+    return Header(values, known, -(-reader.position() // alignment) * alignment)
 
 
 def _records(count: int, read: Callable[[], tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [read() for _ in range(count)]
 
 
-def _tensor(reader: _Reader) -> tuple[str, str]:
+def _tensor(reader: _Reader) -> tuple[str, Tensor]:
     name, dimensions = reader.text(), reader.number("I")
-    reader.take(8 * dimensions)
+    shape = struct.unpack(f"<{dimensions}Q", reader.take(8 * dimensions))
     kind = reader.number("I")
-    reader.number("Q")
-    return name, TENSOR_TYPES.get(kind, f"number {kind}")
+    return name, Tensor(TENSOR_TYPES.get(kind, f"number {kind}"), shape, reader.number("Q"))
 
 
 def check_readable(path: Path) -> Header:
@@ -149,10 +179,10 @@ def check_readable(path: Path) -> Header:
             f"{path} holds a model of architecture {header.architecture!r}; the openvino back "
             f"end reads {', '.join(sorted(READABLE_ARCHITECTURES))} from GGUF files."
         )
-    for name, kind in header.tensors.items():
-        if kind not in READABLE_TYPES:
+    for name, tensor in header.tensors.items():
+        if tensor.kind not in READABLE_TYPES:
             raise UnreadableModel(
-                f"{path} stores {name!r} as {kind}; the openvino back end reads tensors of type "
-                f"{', '.join(sorted(READABLE_TYPES))}, so use a file quantised to one of them."
+                f"{path} stores {name!r} as {tensor.kind}; the openvino back end reads tensors of "
+                f"type {', '.join(sorted(READABLE_TYPES))}, so use a file quantised to one of them."
             )
     return header

