@@ -74,6 +74,11 @@ def test_the_model_is_the_model(smollm2):
     assert tokenizer.decode([int(smollm2.logits(text, NONE)[0].argmax())]) == " Paris"
 
 
+def test_its_weights_are_those_of_its_file(smollm2):
+    note = weights.read_note(smollm2.folder)
+    assert (note["matrices_restored"], note["matrices_left_rounded"]) == (30 * 7, 0)
+
+
 def test_the_conformance_suite_passes_with_the_promise_of_this_machine(smollm2):
     report = check_backend(smollm2, seed=SEED, at_limit=False)
     assert report.holds, str(report)
