@@ -61,7 +61,7 @@ def _transformers(model: Path, *, lookup: bool) -> Engine:
     torch.set_num_threads(THREADS)
     folder, file = str(model.parent), model.name
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=file)
-    network = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.bfloat16)
+    network = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32)
 
     def run(job: Job) -> int:
         set_seed(job.seed)
@@ -130,3 +130,8 @@ PEERS: dict[str, tuple[str, Callable[[Path], Engine]]] = {
 def installed() -> list[str]:
     """Give the names of the peers whose module is here."""
     return [name for name, (module, _) in PEERS.items() if find_spec(module) is not None]
+
+
+def missing() -> dict[str, str]:
+    """Give the peers that are not here, each with the module it needs."""
+    return {name: module for name, (module, _) in PEERS.items() if find_spec(module) is None}

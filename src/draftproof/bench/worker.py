@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
 
 from draftproof.bench.peers import PEERS, Engine, Job
+from draftproof.bench.running import Run
 from draftproof.errors import BackendError
+
+PATIENCE = 240.0
+"""Seconds that a peer may take to open, and for one text; then it is left out."""
 
 
 def serve(name: str, model: Path) -> None:
@@ -32,47 +39,82 @@ def serve(name: str, model: Path) -> None:
 class Worker:
     """The other end: a peer that is asked and answers.
 
+    Parameters
+    ----------
+    name
+        One of `PEERS`.
+    model
+        The GGUF file.
+    patience
+        Seconds to wait for an answer.
+
     Raises
     ------
     BackendError
-        If the peer cannot be opened, or dies; its last line is in the message.
+        If the peer cannot be opened, dies, or does not answer in time; the last line it wrote is
+        in the message.
     """
 
-    def __init__(self, name: str, model: Path) -> None:
-        self.name = name
+    def __init__(self, name: str, model: Path, *, patience: float = PATIENCE) -> None:
+        self.name, self._patience = name, patience
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the peer)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "draftproof.bench.worker", name, str(model)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
             text=True,
         )
+        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
         self._read()
 
-    def run(self, job: Job) -> tuple[int, float]:
-        """Decode one text; give its tokens and the seconds it took, prefill included."""
+    def run(self, job: Job) -> Run:
+        """Decode one text; the seconds it took include prefill."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asdict(job)) + "\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(asdict(job)) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise self._ended() from None
         answer = json.loads(self._read())
-        return answer["tokens"], answer["seconds"]
+        return Run(tokens=answer["tokens"], seconds=answer["seconds"])
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._answers.put(line)
+        self._answers.put("")
 
     def _read(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            code = self._process.wait()
+        try:
+            line = self._answers.get(timeout=self._patience)
+        except queue.Empty:
             self.close()
-            raise BackendError(f"the peer {self.name!r} ended with code {code}.")
+            raise BackendError(
+                f"the peer {self.name!r} did not answer within {self._patience:g} s."
+            ) from None
+        if not line:
+            raise self._ended()
         return line
+
+    def _ended(self) -> BackendError:
+        code = self._process.wait()
+        self._said.seek(0)
+        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        self.close()
+        reason = f" ({lines[-1].strip():.200})" if lines else ""
+        return BackendError(f"the peer {self.name!r} ended with code {code}{reason}.")
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
         self._process.wait()
+        self._reader.join()
+        for stream in (self._process.stdin, self._process.stdout, self._said):
+            if stream is not None:
+                stream.close()
 
 
 if __name__ == "__main__":

@@ -6,19 +6,21 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
 
 from draftproof.backends import weights
-from draftproof.bench.peers import installed
+from draftproof.bench.peers import installed, missing
 from draftproof.bench.plots import draw_rows
-from draftproof.bench.running import Contestant, Row, our_contestants, run_bench
+from draftproof.bench.predicting import Forecast, forecasts, measure_costs, median_difference
+from draftproof.bench.running import Results, Row, our_contestants, run_bench
 from draftproof.bench.tasks import TASKS
 from draftproof.bench.worker import Worker
 from draftproof.cli.reading import TIME, count
@@ -60,44 +62,77 @@ def bench(
     """Time plain and speculative decoding on the default model, and every peer installed.
 
     Three kinds of text (chat, an edit that copies, code) at temperatures 0 and 0.8, interleaved;
-    medians, and ratios to plain decoding in the same repeat with their 95 % intervals.
+    medians, and ratios to plain decoding in the same repeat with their 95 % intervals. Our own
+    speed-ups are also predicted, from costs measured before and from what was kept.
     """
     progress = Progress(quiet=as_json)
+    repeats = 2 if quick else repeats
     tasks = [task for task in TASKS if not quick or task.temperature == 0]
-    with _contestants(progress, peers=not no_peers) as contestants:
+    progress("opening the default model")
+    first = open_session(Options())
+    with _peers(progress, wanted=not no_peers) as (workers, closed):
+        contestants = our_contestants(first) | {worker.name: worker.run for worker in workers}
+        temperatures = len({task.temperature for task in tasks})
+        progress.expect(temperatures + len(contestants) * (1 + repeats * len(tasks)))
+        costs = measure_costs(first, tasks=tasks, repeats=3 if quick else 5, tick=progress)
         ends = time.monotonic() + min(float(time_limit), 90.0 if quick else math.inf)
-        rows = run_bench(
+        found = run_bench(
             contestants,
             tasks=tasks,
-            repeats=2 if quick else repeats,
+            repeats=repeats,
             max_tokens=min(max_tokens, 48) if quick else max_tokens,
             more=lambda: time.monotonic() < ends,
             tick=progress,
         )
     progress.clear()
+    found.left_out.update(closed)
+    told = list(forecasts(found, costs))
     if plot is not None:
-        draw_rows(rows, plot)
+        draw_rows(found.rows(), plot, told)
     if as_json:
-        click.echo(json.dumps({"rows": [asdict(row) for row in rows]}))
+        click.echo(json.dumps(_report(found, told)))
     else:
-        console_for(sys.stdout).print(table_of(rows), soft_wrap=False)
+        _show(found, told)
+
+
+def _report(found: Results, told: Sequence[Forecast]) -> dict[str, Any]:
+    return {
+        "rows": [asdict(row) for row in found.rows()],
+        "predictions": [asdict(one) | {"difference": one.difference} for one in told],
+        "median_difference": median_difference(told),
+        "left_out": [{"name": name, "reason": why} for name, why in found.left_out.items()],
+    }
+
+
+def _show(found: Results, told: Sequence[Forecast]) -> None:
+    console = console_for(sys.stdout)
+    console.print(table_of(found.rows()), soft_wrap=False)
+    console.print("\nPredicted from costs and acceptance, and measured (without prefill):\n")
+    console.print(predictions_table(told), soft_wrap=False)
+    middle = median_difference(told)
+    if middle is not None:
+        console.print(f"\nMedian difference over the texts: {middle:.1%}.", style="bold")
+    for name, why in found.left_out.items():
+        console.print(f"Left out: {name}: {why}", soft_wrap=False)
 
 
 @contextmanager
-def _contestants(progress: Progress, *, peers: bool) -> Iterator[dict[str, Contestant]]:
-    progress("opening the default model")
-    found = our_contestants(open_session(Options()))
+def _peers(progress: Progress, *, wanted: bool) -> Iterator[tuple[list[Worker], dict[str, str]]]:
+    """Open every peer; give those that answer, and for the others the reason."""
     workers: list[Worker] = []
-    names = installed() if peers else []
+    closed: dict[str, str] = {}
+    names = installed() if wanted else []
+    if wanted:
+        closed |= {name: f"{module} is not installed." for name, module in missing().items()}
     model = model_file(progress) if names else Path()
     for name in names:
         progress(f"opening {name}")
         try:
             workers.append(Worker(name, model))
         except BackendError as error:
-            click.echo(f"draftproof: {error} It is left out.", err=True)
+            closed[name] = str(error)
     try:
-        yield found | {worker.name: worker.run for worker in workers}
+        yield workers, closed
     finally:
         for worker in workers:
             worker.close()
@@ -112,6 +147,26 @@ def model_file(progress: Progress) -> Path:
     return found[0]
 
 
+def predictions_table(told: Sequence[Forecast]) -> Table:
+    """Give predicted and measured speed-ups as a table."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("text", "contestant"):
+        grid.add_column(title)
+    for title in ("predicted", "measured", "difference"):
+        grid.add_column(title, justify="right")
+    before = ""
+    for one in told:
+        grid.add_row(
+            one.task if one.task != before else "",
+            one.name,
+            f"{one.predicted:.2f}x",
+            f"{one.measured:.2f}x",
+            f"{one.difference:+.1%}",
+        )
+        before = one.task
+    return grid
+
+
 def table_of(rows: list[Row]) -> Table:
     """Give the rows as a table."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
@@ -121,13 +176,12 @@ def table_of(rows: list[Row]) -> Table:
         grid.add_column(title, justify="right")
     before = ""
     for row in rows:
-        low, high = row.interval
         grid.add_row(
             row.task if row.task != before else "",
             row.name,
             f"{row.tokens_per_second:.1f}",
             f"{row.ratio_to_plain:.2f}x",
-            f"{low:.2f} to {high:.2f}",
+            "-" if row.interval is None else "{:.2f} to {:.2f}".format(*row.interval),
         )
         before = row.task
     return grid

@@ -27,6 +27,7 @@ from draftproof.session.measuring import (
     check,
     measure,
     sessions_for,
+    steps,
 )
 from draftproof.warp import Warp
 
@@ -45,6 +46,7 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
         warp=Warp(temperature=asked["temperature"]),
     )
     sessions = _sessions(options, drafts)
+    progress.expect(steps(sessions, prompts))
     found = measure(
         sessions,
         prompts,

@@ -28,6 +28,7 @@ from draftproof.session import (
     compare,
     open_session,
 )
+from draftproof.session.costing import REPEATS
 from draftproof.trace import TraceWriter
 from draftproof.warp import Warp
 
@@ -211,6 +212,8 @@ def run(prompt: str, comparing: bool, trace: Path | None, as_json: bool, **flags
     progress("opening the models")
     session = open_session(options)
     text = session.encode(words)
+    progress.expect(REPEATS)
+    session.schedule(text, lambda: progress("measuring what a round costs here, once"))
     progress.clear()
     script, whole = Transcript(), True
     screen = None if as_json else Screen(console_for(sys.stdout))

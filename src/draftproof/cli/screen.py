@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import IO
 
 from rich.console import Console
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -43,6 +44,10 @@ VERDICTS = {
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a model may write but a terminal must not obey; newline and tab stay."""
+
+
+BAR_WIDTH = 24
+"""Characters of a progress bar."""
 
 
 class _Paper(Console):
@@ -138,31 +143,52 @@ class Screen:
 
 
 class Progress:
-    """One line on standard error that says what takes time; nothing where nobody looks."""
+    """One line on standard error that says what takes time; nothing where nobody looks.
+
+    On a terminal the line is rewritten, with a bar where the number of steps is known; anywhere
+    else each step is a line of its own.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
+        self._console = console_for(sys.stderr)
         self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._quiet = quiet
-        self._shown = 0
+        self._shown = False
+        self._done = self._total = 0
+
+    def expect(self, steps: int) -> None:
+        """Draw a bar over the next `steps` calls."""
+        self._done, self._total = 0, steps
 
     def __call__(self, what: str) -> None:
         """Say what comes next."""
         if self._quiet:
             return
         if self._live:
-            line = f"{what} ..."
-            sys.stderr.write("\r" + line.ljust(self._shown) + "\r" + line)
-            self._shown = len(line)
+            self._draw(f"{what} ...")
         else:
             sys.stderr.write(f"{what} ...\n")
         sys.stderr.flush()
+        self._done += 1
+
+    def _draw(self, words: str) -> None:
+        self.clear()
+        room = self._console.width - 1
+        if self._total:
+            done = min(self._done, self._total)
+            bar = ProgressBar(total=self._total, completed=done, width=BAR_WIDTH)
+            self._console.print(bar, end="")
+            words = f" {done / self._total:4.0%} {words}"
+            room -= BAR_WIDTH
+        self._console.file.write(f"{words:.{max(room, 0)}}\r")
+        self._shown = True
 
     def clear(self) -> None:
         """Take the line away."""
-        if self._live and self._shown:
-            sys.stderr.write("\r" + " " * self._shown + "\r")
+        if self._shown:
+            sys.stderr.write("\r" + " " * (self._console.width - 1) + "\r")
             sys.stderr.flush()
-        self._shown = 0
+        self._shown = False
 
 
 def summary(session: Session, script: Transcript, asked: str) -> Table:

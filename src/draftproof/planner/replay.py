@@ -154,14 +154,32 @@ def predict(texts: Sequence[Spots], timings: Timings, k: int, *, seed: int = 0) 
     done = [one for spots in texts for one in replay(spots, k)]
     if not done:
         raise InvalidInput("texts hold no place at all; give at least one prompt to decode.")
+    return predict_rounds(done, timings, k, seed=seed)
+
+
+def predict_rounds(done: Sequence[Spot], timings: Timings, k: int, *, seed: int = 0) -> Prediction:
+    """Predict the speed of decoding in these rounds, from what their parts cost.
+
+    Parameters
+    ----------
+    done
+        The rounds, at least one; those of several texts follow each other.
+    timings
+        What passes, drafts and rows cost.
+    k
+        What was asked for, for the answer.
+    seed
+        Luck of the bootstrap.
+    """
     tokens = np.array([one.kept + 1 for one in done], dtype=float)
     drafted = np.array([one.drafted for one in done])
+    parts = (_sizes(drafted, timings.window), drafted, tokens)
     middle = tuple(part[None] for part in timings.medians())
-    seconds, speedup = _speed(middle, drafted[None], tokens[None])
+    seconds, speedup = _speed(middle, *(part[None] for part in parts))
     random = np.random.default_rng(seed)
     chosen = random.integers(len(done), size=(RESAMPLES, len(done)))
     again = timings.resampled_medians(random, RESAMPLES)
-    _, ratios = _speed(again, drafted[chosen], tokens[chosen])
+    _, ratios = _speed(again, *(part[chosen] for part in parts))
     low, high = np.quantile(ratios, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     return Prediction(
         k=k,
@@ -172,12 +190,19 @@ def predict(texts: Sequence[Spots], timings: Timings, k: int, *, seed: int = 0) 
     )
 
 
+def _sizes(drafted: np.ndarray, window: int) -> np.ndarray:
+    """Give the drafts that each pass is filled up to: the most of the last `window` rounds."""
+    before = np.concatenate([np.zeros(window - 1, dtype=drafted.dtype), drafted])
+    widest: np.ndarray = np.lib.stride_tricks.sliding_window_view(before, window).max(axis=1)
+    return widest
+
+
 def _speed(
-    medians: tuple[Any, ...], drafted: np.ndarray, tokens: np.ndarray
+    medians: tuple[Any, ...], sizes: np.ndarray, drafted: np.ndarray, tokens: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Seconds of all rounds and speed-up over plain steps; one line for each resample."""
     passes, draft, row = medians
-    each = np.take_along_axis(passes, drafted, axis=1)
+    each = np.take_along_axis(passes, sizes, axis=1)
     each = each + drafted * draft[:, None] + tokens * row[:, None]
     seconds = each.sum(axis=1)
     return seconds, (passes[:, 0] + row) * tokens.sum(axis=1) / seconds

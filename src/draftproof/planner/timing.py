@@ -36,11 +36,14 @@ class Timings:
         Seconds per drafted token.
     row
         Seconds to turn one row of logits into probabilities, and to judge it.
+    window
+        A pass costs what the largest of the last `window` passes costs; 1 where each costs its own.
     """
 
     passes: Mapping[int, Sequence[float]]
     draft: Sequence[float] = (0.0,)
     row: Sequence[float] = (0.0,)
+    window: int = 1
 
     def costs(self) -> Costs:
         """Give the medians as costs of plain steps and of rounds."""
@@ -92,11 +95,11 @@ def time_parts(
     counts
         Numbers of tokens in a pass.
     settle
-        Untimed passes of the same size before each timed one.
+        Untimed passes of the same size before each timed one; the window of the answer.
     clock
         Seconds.
     tick
-        Called after each repeat.
+        Called before each repeat.
     """
     passes: dict[int, list[float]] = {n: [] for n in counts}
     drafts: list[float] = []
@@ -104,6 +107,7 @@ def time_parts(
     order = np.random.default_rng(0)
     _one_pass(target, text, max(counts), clock)
     for repeat in range(repeats):
+        tick()
         for at in order.permutation(len(counts)):
             for _ in range(settle):
                 _one_pass(target, text, counts[at], clock)
@@ -111,8 +115,7 @@ def time_parts(
             passes[counts[at]].append(spent)
             rows.append(row)
         drafts += _one_draft(proposer, text, max(counts) - 1, repeat, clock)
-        tick()
-    return Timings(passes=passes, draft=drafts or (0.0,), row=rows)
+    return Timings(passes=passes, draft=drafts or (0.0,), row=rows, window=max(settle, 1))
 
 
 def _one_pass(target: Predictor, text: Text, count: int, clock: Clock) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from draftproof.backends import weights
@@ -24,7 +24,12 @@ REPEATS = 9
 
 
 def round_seconds(
-    target: Predictor, proposer: Proposer, text: Text, *, key: Sequence[object] | None
+    target: Predictor,
+    proposer: Proposer,
+    text: Text,
+    *,
+    key: Sequence[object] | None,
+    tick: Callable[[], None] = lambda: None,
 ) -> tuple[float, ...]:
     """Give the seconds of rounds of 0, 1, ... drafts, kept under `key` if it was measured before.
 
@@ -34,18 +39,22 @@ def round_seconds(
         What to time, if it has to be.
     key
         What the costs belong to (model, profile, draft); None keeps nothing.
+    tick
+        Called ``REPEATS`` times while it measures; never if it need not.
     """
     place = None if key is None else _place(key)
     if place is not None and (kept := _read(place)) is not None:
         return kept
-    found = _measure(target, proposer, text)
+    found = _measure(target, proposer, text, tick)
     if place is not None:
         weights.write_json(place, {"seconds": list(found)})
     return found
 
 
-def _measure(target: Predictor, proposer: Proposer, text: Text) -> tuple[float, ...]:
-    timed = time_parts(target, proposer, text, repeats=REPEATS, counts=AUTO_COUNTS)
+def _measure(
+    target: Predictor, proposer: Proposer, text: Text, tick: Callable[[], None]
+) -> tuple[float, ...]:
+    timed = time_parts(target, proposer, text, repeats=REPEATS, counts=AUTO_COUNTS, tick=tick)
     drafts = time_drafts(proposer, text, AUTO_MAX_K)
     calm = Timings(passes=_rising(timed), draft=(min(drafts),), row=(min(timed.row),))
     return round_times(calm.costs(), AUTO_MAX_K)

@@ -27,8 +27,10 @@ EXACT_RULES = ("token-wise", "block")
 """Rules tried at a temperature above 0; at 0 they all keep the same tokens."""
 
 MAX_K = 16
+REPEATS = 7
 CHECKS = 2
-"""Longest draft looked at, and timed runs of either kind per prompt in the check."""
+"""Longest draft looked at, samples of each timing, and timed runs of either kind per prompt in the
+check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,11 @@ def measure(
     return list(_candidates(sessions, texts, timings, max_k))
 
 
+def steps(sessions: Sequence[Session], prompts: Sequence[str]) -> int:
+    """Give how often `measure` and `check` together tell `tick` what is done next."""
+    return REPEATS + len(prompts) * (len(sessions) + CHECKS)
+
+
 def _candidates(
     sessions: Sequence[Session],
     texts: list[dict[str, list[Spots]]],
@@ -145,13 +152,13 @@ def _timed(
     clock: Callable[[], float],
 ) -> list[Timings]:
     """Time the target once, and every draft."""
-    tick(f"timing passes of 1 to {max_k + 1} tokens")
     first = sessions[0]
     text = longest(first, prompts)
     counts = range(1, max_k + 2)
     shared = time_parts(
-        first.predictor(text), first.proposer(text), text, counts=counts, clock=clock
-    )
+        first.predictor(text), first.proposer(text), text, repeats=REPEATS, counts=counts,
+        clock=clock, tick=lambda: tick(f"timing passes of 1 to {max_k + 1} tokens"),
+    )  # fmt: skip
     others = [
         replace(shared, draft=time_drafts(session.proposer(text), text, max_k, clock=clock))
         for session in sessions[1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -301,13 +301,17 @@ class Session:
             chance, target, proposer, self.rule, text, k=k, limits=self.limits, allow_lossy=True
         )
 
-    def schedule(self, text: Text) -> int | Schedule:
-        """Give the fixed k, or the policy that chooses it, with the costs it knows."""
+    def schedule(self, text: Text, tick: Callable[[], None] = lambda: None) -> int | Schedule:
+        """Give the fixed k, or the policy that chooses it, with the costs it knows.
+
+        The first policy for a model and draft on a machine has its costs measured; `tick` is called
+        `draftproof.session.costing.REPEATS` times meanwhile.
+        """
         if self.options.k != "auto":
             return self.options.k
         if self._seconds is None:
             self._seconds = round_seconds(
-                self.predictor(text), self.proposer(text), text, key=self._key()
+                self.predictor(text), self.proposer(text), text, key=self._key(), tick=tick
             )
         return Adaptive(self._seconds)
 
