@@ -74,6 +74,13 @@ def test_the_model_is_the_model(smollm2):
     assert tokenizer.decode([int(smollm2.logits(text, NONE)[0].argmax())]) == " Paris"
 
 
+def test_a_text_whose_end_the_tokenizer_would_drop_is_refused(smollm2):
+    longest = smollm2.tokenizer.encode("word " * 5000)
+    assert smollm2.tokenizer.decode(longest) == "word " * 5000
+    with pytest.raises(ContextFull, match=r"45000 characters.*8192 tokens at most; shorten it"):
+        smollm2.tokenizer.encode("word " * 9000)
+
+
 def test_its_weights_are_those_of_its_file(smollm2):
     note = weights.read_note(smollm2.folder)
     assert (note["matrices_restored"], note["matrices_left_rounded"]) == (30 * 7, 0)

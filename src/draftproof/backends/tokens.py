@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.contracts import Text
-from draftproof.errors import InvalidInput, UnreadableModel
+from draftproof.errors import ContextFull, InvalidInput, UnreadableModel
 
 END_PIECES = frozenset({
     b"<|im_end|>", b"<|endoftext|>", b"<|eot_id|>", b"<|end_of_text|>", b"<|end|>",
     b"<end_of_turn>", b"</s>",
 })  # fmt: skip
 """Special pieces that end a text in the models this back end reads."""
+
+LONG = 1000
+"""From so many tokens on, `Tokenizer` makes sure that the end of the text is among them."""
 
 _SPACE = "▁".encode()
 _BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
@@ -105,7 +108,13 @@ class Tokenizer:
         return len(self.pieces)
 
     def encode(self, text: str) -> Text:
-        """Give the token ids of a text; special pieces written out in it become their ids."""
+        """Give the token ids of a text; special pieces written out in it become their ids.
+
+        Raises
+        ------
+        ContextFull
+            If the library drops the end of so long a text, which it does in silence.
+        """
         return self._encode(text, start=False)
 
     def raw(self, prompt: str) -> Text:
@@ -115,6 +124,15 @@ class Tokenizer:
     def _encode(self, text: str, *, start: bool) -> Text:
         if not text:
             return ()
+        found = self._ids(text, start=start)
+        if len(found) >= LONG and len(self._ids(f"{text} and more", start=start)) <= len(found):
+            raise ContextFull(
+                f"the text has {len(text)} characters, and this tokenizer reads {len(found)} "
+                f"tokens at most; shorten it."
+            )
+        return found
+
+    def _ids(self, text: str, *, start: bool) -> Text:
         ids = self._genai.encode(text, add_special_tokens=start).input_ids.data
         return tuple(int(token) for token in ids[0])
 

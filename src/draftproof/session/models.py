@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from draftproof.backends import open_backend
 from draftproof.contracts import Backend, Text
-from draftproof.errors import ContextFull
 from draftproof.session.typist import Speller
 
 if TYPE_CHECKING:
     from draftproof.backends.openvino import OpenVinoBackend
-
-
-LONG = 1000
-"""Prompts of fewer tokens are never cut by a tokenizer."""
 
 
 class Model(Protocol):
@@ -82,17 +77,10 @@ class Opened:
         Raises
         ------
         ContextFull
-            If the tokenizer drops the end of so long a prompt, which it does in silence.
+            If the tokenizer cannot read so long a prompt to its end.
         """
         tokenizer = self.backend.tokenizer
-        read = tokenizer.chat if chat else tokenizer.raw
-        text = read(prompt)
-        if len(text) >= LONG and len(read(f"{prompt} and more")) <= len(text):
-            raise ContextFull(
-                f"the prompt has {len(prompt)} characters, and the tokenizer of "
-                f"{self.backend.name} reads {len(text)} tokens at most; shorten it."
-            )
-        return text
+        return tokenizer.chat(prompt) if chat else tokenizer.raw(prompt)
 
     def spell(self, token: int) -> str:
         """Give one token as text; bytes that are no whole character show as U+FFFD."""
