@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from draftproof.cli.plan_charts import Line, speedups
 from draftproof.errors import InvalidInput
-from draftproof.planner import Costs, Curve, best_choice, choices
+from draftproof.planner import Costs, Curve, best_choice, choices, tree_tokens
 
 LESSON = ("plan", "--acceptance", "0.8", "--t-target", "10ms", "--t-verify", "12ms",
           "--t-draft", "1ms")  # fmt: skip
@@ -117,7 +118,10 @@ def test_a_planner_that_forgets_the_bonus_token_would_be_seen(answer):
 def test_people_get_a_table_and_a_verdict(cli):
     done = cli(*LESSON)
     assert done.exit_code == 0
-    assert "2.195x  best" in done.stdout
+    assert re.search(r"2\.195x +█+ +best", done.stdout)
+    assert "Latency: 4.56 ms per token on average, in bursts every 18.00 ms" in " ".join(
+        done.stdout.split()
+    )
     assert "Verdict: speculate with k = 6" in done.stdout
     assert done.stderr == ""
 
@@ -207,3 +211,80 @@ def test_without_matplotlib_a_plot_says_what_to_install(cli, tmp_path, monkeypat
     done = cli(*LESSON, "--plot", tmp_path / "plan.svg")
     assert done.exit_code == 2
     assert "pip install 'draftproof[plot]'" in done.stderr
+
+
+# ---------------------------------------------------------------- charts in the terminal
+
+
+def lines_of(text, pattern):
+    return [line for line in text.splitlines() if re.search(pattern, line)]
+
+
+def test_the_terminal_shows_all_three_charts_within_80_columns(cli):
+    shown = cli("plan", "--acceptance", "0.9,0.5,0.1", *LLAMA_CPP, env={"COLUMNS": "80"}).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert lines_of(shown, r"^k +tokens per round +speed-up")
+    assert lines_of(shown, r"^position +kept, if looked at")
+    assert lines_of(shown, r"^tokens in a pass +ms +against one by one")
+    assert len(lines_of(shown, "█")) == 4 + 3 + 5
+
+
+def test_a_bar_is_as_long_as_its_speed_up_and_a_post_stands_at_1(cli):
+    shown = cli("plan", "--acceptance", "0.9,0.5,0.1", *LLAMA_CPP).stdout
+    bars = {int(line.split()[0]): line for line in lines_of(shown, r"^\d +\d\.\d{3} +\d\.\d{3}x")}
+    assert [bars[k].count("█") for k in range(4)] == [
+        round(30 * speedup / 1.2468) for speedup in (1, 1.2468, 1.1479, 0.9321)
+    ]
+    assert "│" in bars[3]
+    assert bars[3].index("│") == max(at for at, sign in enumerate(bars[0]) if sign == "█")
+
+
+def test_whiskers_are_drawn_at_the_interval():
+    drawn = speedups([Line(k=0, expected_tokens=1, speedup=2, interval=(1, 3))], {})
+    (bar,) = list(drawn.columns[4].cells)
+    assert bar == "█" * 9 + "├" + "─" * 19 + "┤"
+
+
+# ---------------------------------------------------------------- batch and trees
+
+
+def test_a_batch_shares_the_pass_and_its_best_k_is_smaller(answer):
+    curve = ("--t-verify", "1:10ms,16:11ms,272:200ms")
+    _, alone = answer("plan", "--acceptance", "0.7", *curve)
+    _, many = answer("plan", "--acceptance", "0.7", *curve, "--batch", 16)
+    by_hand = [(1 - 0.7 ** (k + 1)) / 0.3 / (10 + min(k, 15) / 15) for k in range(16)]
+    assert alone["best_k"] == by_hand.index(max(by_hand))
+    assert many["best_k"] == 0
+    assert many["baseline"] == pytest.approx(1 / 0.011)
+    two = many["table"][1]
+    assert two["speedup"] == pytest.approx(1.7 * 0.011 / (0.011 + 16 * 0.189 / 256))
+
+
+def test_siblings_give_the_best_tree_beside_the_best_chain(answer, cli):
+    args = ("plan", "--acceptance", "0.6", "--siblings", "0.15,0.05", *TIMES)
+    _, told = answer(*args)
+    assert told["tree"]["speedup"] > told["best_speedup"]
+    assert told["tree"]["expected_tokens"] == pytest.approx(
+        float(tree_tokens((0.6, 0.15, 0.05), told["tree"]["parents"]))
+    )
+    assert "Best tree: " in cli(*args).stdout
+    assert "tree" not in answer(*args[:3], *TIMES)[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--acceptance", "0.5,0.4", "--siblings", "0.1", *TIMES), "--siblings needs --acceptance"),
+        (("--acceptance", "0.5", "--siblings", "0.1,x", *TIMES), "--siblings"),
+        (("--acceptance", "0.5", "--siblings", "0.6", *TIMES), "sum to at most 1"),
+        (("--acceptance", "0.5", "--siblings", "0.1", *TIMES, "--max-k", "90"), "at most 24 nodes"),
+        (("--acceptance", "0.5", "--batch", "4", *TIMES), "--t-verify no curve"),
+        (("--acceptance", "0.5", "--batch", "9", *LLAMA_CPP), "batch is 9"),
+        (("--acceptance", "0.5", "--batch", "0", *LLAMA_CPP), "--batch"),
+    ],
+)
+def test_batches_and_trees_that_cannot_be_planned_are_refused(cli, args, words):
+    done = cli("plan", *args)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1

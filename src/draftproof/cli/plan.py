@@ -10,21 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from draftproof.cli import DONE
+from draftproof.cli.plan_charts import Line, roofline, speedups
+from draftproof.cli.plan_charts import acceptance as acceptance_bars
 from draftproof.cli.plan_metrics import as_dict, read_both, show_metrics, show_settings
 from draftproof.cli.reading import TIME, Read, count, read_probability, read_time
 from draftproof.cli.run import FLOAT
 from draftproof.cli.screen import console_for
 from draftproof.errors import InvalidInput
-from draftproof.planner import Choice, Costs, Curve, best_choice, choices
+from draftproof.planner import Choice, Costs, Curve, best_choice, best_tree_choice, choices
 from draftproof.planner.metrics import Metrics
 from draftproof.planner.plots import Charts, draw
 from draftproof.planner.settings import settings
+from draftproof.planner.trees import TreeChoice
 from draftproof.session import Options
 
-LARGEST_K = 1000
+LARGEST_K, MOST_NODES, MOST_POINTS = 1000, 24, 33
 DEFAULTS = Options()
 
 
@@ -51,6 +53,17 @@ def read_verify(text: str, name: str) -> Curve | Fraction:
     if ":" not in text:
         return read_time(text, name)
     return Curve(tuple(_point(part, name) for part in text.split(",")))
+
+
+def read_siblings(text: str, name: str) -> tuple[Fraction, ...]:
+    """Read the acceptances of the siblings after the first.
+
+    Examples
+    --------
+    >>> read_siblings("0.15,1/20", "--siblings")
+    (Fraction(3, 20), Fraction(1, 20))
+    """
+    return tuple(read_probability(part, name) for part in text.split(","))
 
 
 def _point(part: str, name: str) -> tuple[int, Fraction]:
@@ -99,6 +112,21 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     default="0ms",
     show_default=True,
     help="Time of one drafted token.",
+)
+@click.option(
+    "--batch",
+    type=count(1),
+    default="1",
+    show_default=True,
+    help="Sequences decoded together; --t-verify is then a curve over the tokens of all of them, "
+    "and --t-draft the time of one drafted token for each.",
+)
+@click.option(
+    "--siblings",
+    type=Read("list", read_siblings),
+    help="Plan a draft tree of up to --max-k nodes too: the chances of the second, third ... "
+    "sibling of a node to be the one kept, --acceptance being the first's: 0.15,0.05.  "
+    "[default: none]",
 )
 @click.option(
     "--metrics",
@@ -171,6 +199,13 @@ def plan(
     """
     if sum((acceptance is not None, bool(metrics), measure)) != 1:
         raise InvalidInput("give exactly one of --acceptance, --metrics and --measure.")
+    if asked["siblings"] and (acceptance is None or isinstance(acceptance, tuple)):
+        raise InvalidInput("--siblings needs --acceptance with one number for every position.")
+    if asked["batch"] > 1 and not isinstance(asked["t_verify"], Curve):
+        raise InvalidInput(
+            f"--batch is {asked['batch']} and --t-verify no curve; give a time for the tokens of "
+            f"all sequences together, like 1:9.7ms,64:30ms."
+        )
     if measure:
         from draftproof.cli.plan_measure import plan_here
 
@@ -193,6 +228,8 @@ def _plan(
     k, max_k, t_verify = asked["k"], asked["max_k"], asked["t_verify"]
     if t_verify is None:
         raise InvalidInput("--t-verify is missing; give the time of a pass, like --t-verify 12ms.")
+    if isinstance(t_verify, Curve):
+        t_verify = t_verify.shared_by(asked["batch"])
     costs = Costs(
         t_target=_plain_time(asked["t_target"], t_verify),
         t_verify=t_verify,
@@ -204,18 +241,58 @@ def _plan(
     table = choices(acceptance, costs, max_k)
     best = best_choice(acceptance, costs, max_k)
     chosen = best if k is None else _chosen(acceptance, costs, k)
+    tree = _tree(acceptance, asked["siblings"], costs, max_k)
     if plot is not None:
         _draw(table, best, acceptance, costs, plot)
     if as_json:
-        report = _report(table, best, chosen, costs)
+        report = _report(table, best, chosen, costs) | _tree_report(tree)
         click.echo(json.dumps(report if read is None else report | {"metrics": as_dict(read)}))
         return DONE
     if read is not None:
         show_metrics(read)
-    _show(table, best, chosen, costs)
+    _show(table, best, chosen, costs, acceptance=acceptance, batch=asked["batch"])
+    if tree is not None:
+        _show_tree(tree, best)
     if read is not None:
         show_settings(settings(best.k, *asked["drafts"][:1]))
     return DONE
+
+
+def _tree(
+    acceptance: Any, siblings: tuple[Fraction, ...] | None, costs: Costs, max_k: int
+) -> TreeChoice | None:
+    if siblings is None:
+        return None
+    if max_k > MOST_NODES:
+        raise InvalidInput(
+            f"--max-k is {max_k}; a tree is planned with at most {MOST_NODES} nodes, so lower it."
+        )
+    vector = tuple(float(one) for one in (acceptance, *siblings))
+    return best_tree_choice(vector, costs, max_k)
+
+
+def _tree_report(tree: TreeChoice | None) -> dict[str, Any]:
+    if tree is None:
+        return {}
+    return {
+        "tree": {
+            "parents": list(tree.shape.parents),
+            "expected_tokens": float(tree.shape.expected_tokens),
+            "throughput": float(tree.throughput),
+            "speedup": float(tree.speedup),
+        }
+    }
+
+
+def _show_tree(tree: TreeChoice, chain: Choice) -> None:
+    shape = tree.shape
+    widths = " ".join(map(str, shape.widths)) or "none"
+    console_for(sys.stdout).print(
+        f"\nBest tree: {len(shape.parents)} nodes (by level: {widths}), "
+        f"{float(shape.expected_tokens):.4f} tokens per round, {float(tree.speedup):.3f}x; the "
+        f"best chain has {chain.k} and {float(chain.speedup):.3f}x.",
+        soft_wrap=False,
+    )
 
 
 def _tell_metrics(read: Metrics, *, as_json: bool) -> int:
@@ -279,6 +356,8 @@ def _report(
         "speedup": float(chosen.speedup),
         "best_k": best.k,
         "best_speedup": float(best.speedup),
+        "latency": float(chosen.latency),
+        "round_latency": float(chosen.round_latency),
         "interval": None,
         "verdict": _verdict(best, chosen),
         "table": [
@@ -292,27 +371,40 @@ def _report(
     }
 
 
-def _show(table: tuple[Choice, ...], best: Choice, chosen: Choice, costs: Costs) -> None:
+def _show(
+    table: tuple[Choice, ...],
+    best: Choice,
+    chosen: Choice,
+    costs: Costs,
+    *,
+    acceptance: Any,
+    batch: int,
+) -> None:
     console = console_for(sys.stdout)
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("k", "tokens per round", "tokens per second", "speed-up"):
-        grid.add_column(title, justify="right")
-    grid.add_column("")
-    for one in table:
-        marks = ["best"] * (one.k == best.k) + ["asked for"] * (one.k == chosen.k != best.k)
-        grid.add_row(
-            str(one.k),
-            f"{float(one.expected_tokens):.4f}",
-            f"{float(one.throughput):.1f}",
-            f"{float(one.speedup):.3f}x",
-            ", ".join(marks),
-            style="bold" if marks else "",
-        )
-    console.print(grid, soft_wrap=False)
+    marks = {best.k: "best"} if chosen.k == best.k else {best.k: "best", chosen.k: "asked for"}
+    lines = [
+        Line(k=one.k, expected_tokens=float(one.expected_tokens), speedup=float(one.speedup))
+        for one in table
+    ]
+    console.print(speedups(lines, marks), soft_wrap=False)
+    if isinstance(acceptance, tuple):
+        console.print()
+        console.print(acceptance_bars([float(one) for one in acceptance]), soft_wrap=False)
+    if isinstance(costs.t_verify, Curve):
+        points = [(count, float(seconds)) for count, seconds in costs.t_verify.points]
+        console.print()
+        title = "tokens in a pass" if batch == 1 else f"tokens of each of {batch}"
+        console.print(roofline(points[:MOST_POINTS], title), soft_wrap=False)
     console.print(
         f"\nk = {chosen.k}: {float(chosen.expected_tokens):.4f} tokens per round, "
         f"{float(chosen.throughput):.1f} tokens per second against "
         f"{float(1 / costs.t_target):.1f} plain: {float(chosen.speedup):.3f}x.",
+        soft_wrap=False,
+    )
+    console.print(
+        f"Latency: {1000 * float(chosen.latency):.2f} ms per token on average, in bursts every "
+        f"{1000 * float(chosen.round_latency):.2f} ms; plain, a token every "
+        f"{1000 * float(costs.t_target):.2f} ms.",
         soft_wrap=False,
     )
     console.print(f"Verdict: {_verdict(best, chosen)} ({float(best.speedup):.3f}x).")

@@ -13,6 +13,7 @@ import click
 from rich.table import Table
 
 from draftproof.cli import DONE, INCONCLUSIVE
+from draftproof.cli.plan_charts import Line, acceptance, roofline, speedups
 from draftproof.cli.plan_metrics import show_settings
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import InvalidInput
@@ -161,12 +162,20 @@ def _show(best: Candidate, found: list[Candidate], checked: Check) -> None:
     console = console_for(sys.stdout)
     console.print(_candidates(best, found), soft_wrap=False)
     console.print(f"\n{best.draft} judged by {best.rule}:", style="bold")
-    console.print(_by_k(best), soft_wrap=False)
-    shares = " ".join(f"{one:.0%}" for one in best.acceptance)
-    console.print(f"\nKept per position, of those looked at: {shares or 'nothing drafted'}")
+    lines = [
+        Line(k=one.k, expected_tokens=one.expected_tokens, speedup=one.speedup,
+             interval=one.interval)
+        for one in best.predictions
+    ]  # fmt: skip
+    console.print(speedups(lines, {best.best.k: "best"}), soft_wrap=False)
+    console.print()
+    if best.acceptance:
+        console.print(acceptance(best.acceptance), soft_wrap=False)
+    else:
+        console.print("Nothing was drafted.")
     passes = sorted(best.timings.passes.items())
-    costs = " ".join(f"{count}:{1000 * median(each):.1f}ms" for count, each in passes)
-    console.print(f"Passes by tokens in them: {costs}", soft_wrap=False)
+    console.print()
+    console.print(roofline([(count, median(each)) for count, each in passes]), soft_wrap=False)
     low, high = best.best.interval
     console.print(
         f"\nPredicted {best.best.speedup:.2f}x (95 % interval {low:.2f} to {high:.2f}); measured "
@@ -190,17 +199,4 @@ def _candidates(best: Candidate, found: list[Candidate]) -> Table:
             f"{top.interval[0]:.2f} to {top.interval[1]:.2f}",
             style="bold" if one is best else "",
         )  # fmt: skip
-    return grid
-
-
-def _by_k(best: Candidate) -> Table:
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("k", "tokens per round", "speed-up"):
-        grid.add_column(title, justify="right")
-    grid.add_column("")
-    highest = max(one.speedup for one in best.predictions)
-    for one in best.predictions:
-        bar = "█" * round(24 * one.speedup / highest)
-        mark = " best" if one is best.best else ""
-        grid.add_row(str(one.k), f"{one.expected_tokens:.3f}", f"{one.speedup:.3f}x", bar + mark)
     return grid

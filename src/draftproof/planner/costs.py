@@ -80,6 +80,28 @@ class Curve:
             f"{self.last - 1}."
         )
 
+    def shared_by(self, batch: int) -> Curve:
+        """Give the curve over the tokens of *each* of `batch` sequences that share a pass.
+
+        Raises
+        ------
+        InvalidInput
+            If the curve does not reach `batch` tokens.
+
+        Examples
+        --------
+        >>> Curve(((1, 0.010), (8, 0.024))).shared_by(4).points
+        ((1, 0.016), (2, 0.024))
+        """
+        size = check_count(batch, "batch", 1)
+        each = range(-(-self.first // size), self.last // size + 1)
+        if size > self.last:
+            raise InvalidInput(
+                f"batch is {size} and {self.name} is known up to {self.last} tokens; add a point "
+                f"at {size} tokens, and more for its drafts."
+            )
+        return Curve(tuple((n, self.at(size * n)) for n in each), self.name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:

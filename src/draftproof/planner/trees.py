@@ -28,6 +28,20 @@ class Shape:
     parents: tuple[int, ...]
     expected_tokens: Any
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Nodes on each level below the root.
+
+        Examples
+        --------
+        >>> Shape((ROOT, ROOT, 0), 2.0).widths
+        (2, 1)
+        """
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(1 if parent == ROOT else depths[parent] + 1)
+        return tuple(depths.count(depth) for depth in range(1, max(depths, default=0) + 1))
+
 
 def check_positional(acceptance: Sequence[Any]) -> tuple[Any, ...]:
     """Give a vector of positional acceptances back: probabilities that sum to at most 1."""
@@ -84,7 +98,10 @@ def best_tree(acceptance: Sequence[Any], nodes: int, max_depth: int | None = Non
     """
     vector, count = check_positional(acceptance), check_count(nodes, "nodes")
     deepest = count if max_depth is None else check_count(max_depth, "max_depth")
-    plan = _programme(vector)
+    return _shape(_programme(vector), vector, count, deepest)
+
+
+def _shape(plan: Any, vector: tuple[Any, ...], count: int, deepest: int) -> Shape:
     parents: list[int] = []
     _grow(plan, parents, ROOT, count, 0, deepest)
     return Shape(tuple(parents), tree_tokens(vector, parents))
@@ -139,11 +156,14 @@ def best_tree_choice(
     >>> best_tree_choice((0.5, 0.25), flat, 4).shape.parents
     (-1, 0, -1)
     """
+    vector, most = check_positional(acceptance), check_count(max_nodes, "max_nodes")
+    deepest = most if max_depth is None else check_count(max_depth, "max_depth")
+    plan = _programme(vector)
     found = []
-    for nodes in range(check_count(max_nodes, "max_nodes") + 1):
+    for nodes in range(most + 1):
         if not costs.knows(nodes):
             continue
-        shape = best_tree(acceptance, nodes, max_depth)
+        shape = _shape(plan, vector, nodes, deepest)
         speed = shape.expected_tokens / costs.round_seconds(len(shape.parents))
         found.append(TreeChoice(shape, speed, speed * costs.t_target))
     return max(found, key=lambda one: one.speedup)
