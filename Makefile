@@ -1,7 +1,6 @@
 # draftproof. `make demo` is the first thing to try, `make test` checks everything.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help demo learn test test-full check web chromium model bench dist clean
@@ -22,17 +21,12 @@ learn:      ## open the interactive lesson in the browser
 test:       ## every check and test, with the real model and the browser
 	@$(PYTHON) scripts/bootstrap.py dev
 	@$(MAKE) --no-print-directory model chromium web check
-	@echo "draftproof: tests"
-	@failed=; \
-	$(PYTEST) --ignore=tests/browser -m "not full and not model" || failed=1; \
-	$(PYTEST) --ignore=tests/browser -m "not full and model" || failed=1; \
-	$(PYTEST) tests/browser -m "not full" || failed=1; \
-	test -z "$$failed"
+	@$(BIN)/python scripts/run_tests.py
 
 test-full:  ## the larger matrices too; records the result in docs/test-full.md
 	@$(PYTHON) scripts/bootstrap.py dev
 	@$(MAKE) --no-print-directory model chromium web
-	@$(BIN)/python scripts/test_full.py
+	@$(BIN)/python scripts/run_tests.py --full
 
 check:      ## style, types and layers
 	@echo "draftproof: style, types, layers"

@@ -1,0 +1,118 @@
+"""Run the tests; with --full the larger matrices too, recorded in docs/test-full.md.
+
+The tests run in three processes of pytest, one after the other. Those of the code alone and those
+of the page are spread over the cores; those of the real model are not, because the model uses
+every core itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORT = ROOT / "docs" / "test-full.md"
+NOTED = ("numpy", "scipy", "openvino-genai")
+WORKERS = str(max(2, min(4, os.cpu_count() or 2)))
+SLOWEST = 10
+
+GROUPS = (
+    ("the code", "not model", ("--ignore=tests/browser", "-n", WORKERS, "--dist", "worksteal")),
+    ("the model", "model", ("--ignore=tests/browser",)),
+    ("the page", "browser", ("tests/browser", "-n", WORKERS, "--dist", "loadfile")),
+)
+"""What each process tests, the marks it takes, and how it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one process ended: what it tested, exit code, what it printed, how long it took."""
+
+    name: str
+    code: int
+    output: str
+    seconds: float
+
+    @property
+    def closing(self) -> str:
+        """Pytest's last line."""
+        found = re.findall(r"^=+ (.*(?:passed|failed|error).*) =+$", self.output, re.MULTILINE)
+        return str(found[-1]) if found else f"no closing line; exit code {self.code}"
+
+    @property
+    def slowest(self) -> list[tuple[float, str]]:
+        """The tests that took longest, in seconds."""
+        found = re.findall(r"^(\d+\.\d+)s (?:call|setup)\s+(\S+)$", self.output, re.MULTILINE)
+        return [(float(seconds), name) for seconds, name in found]
+
+
+def run(name: str, marks: str, how: Sequence[str], *, full: bool) -> Outcome:
+    """Run pytest once, showing its output as it comes."""
+    began = time.monotonic()
+    taken = marks if full else f"({marks}) and not full"
+    command = [sys.executable, "-m", "pytest", f"--durations={SLOWEST}", "-m", taken, *how]
+    print(f"draftproof: tests of {name}", flush=True)
+    lines = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            lines.append(line)
+    return Outcome(name, process.returncode, "".join(lines), time.monotonic() - began)
+
+
+def commit() -> str:
+    """Name the commit the tests ran on."""
+    command = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def report(outcomes: Sequence[Outcome]) -> str:
+    """Put the results into words and two tables."""
+    slowest = sorted((one for outcome in outcomes for one in outcome.slowest), reverse=True)
+    packages = ", ".join(f"{name} {version(name)}" for name in NOTED)
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    lines = [
+        "# The whole matrix",
+        "",
+        "Written by `make test-full`; run it again to replace this page.",
+        "",
+        f"* on: {datetime.date.today().isoformat()}, commit {commit()}, {seconds:.0f} s",
+        f"* with: Python {platform.python_version()}, {packages}, {platform.machine()}",
+        "",
+        "| tests of | result |",
+        "|---|---|",
+        *(f"| {outcome.name} | {outcome.closing} |" for outcome in outcomes),
+        "",
+        "| slowest tests | seconds |",
+        "|---|---|",
+        *(f"| `{name}` | {took} |" for took, name in slowest[:SLOWEST]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run every group, record where asked, and fail if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="the larger matrices too, recorded")
+    full = parser.parse_args().full
+    outcomes = [run(*group, full=full) for group in GROUPS]
+    if full:
+        REPORT.write_text(report(outcomes), encoding="utf-8")
+        print(f"recorded in {REPORT.relative_to(ROOT)}")
+    for outcome in outcomes:
+        print(f"draftproof: {outcome.name}: {outcome.closing}")
+    return max(outcome.code for outcome in outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
