@@ -15,6 +15,7 @@ from draftproof.battery import constant_world, instance
 from draftproof.lesson import curves, find
 from draftproof.lesson.content import Answers, Choice, Code, Curve, Table
 from draftproof.lesson.grader import grade
+from draftproof.lesson.measure import measure
 from draftproof.lesson.shortcuts import OUTPUTS
 from draftproof.planner import (
     Costs,
@@ -174,6 +175,22 @@ def test_the_five_suspects_are_those_of_the_audit():
             .removesuffix(".")
             .endswith(in_prose(law_of(name, WORKED_P, WORKED_Q)))
         )
+
+
+def test_what_counting_finds_only_with_many_draws():
+    """The figures of the prose; few draws find nothing, and the most are enough for certain."""
+    step = find(6).step("counting")
+    law = dist.naive_distribution(np.array(step.p, dtype=object), np.array(step.q, dtype=object))
+    assert (law[0], step.p[0] - law[0]) == (F(319, 625), F(6, 625))
+    for figure in ("319/625", "13/25", "6/625", "one of fifty"):
+        assert figure in step.body
+    assert dist.rejection_probability(step.p, step.q) == F(1, 50)
+    rows = [str(x) for x in step.p], [str(x) for x in step.q]
+    found = [measure(*rows, draws, step.seed) for draws in step.draws]
+    said = [one["methods"]["naive"]["verdict"] for one in found]
+    assert said == ["consistent", "consistent", "refuted"]
+    assert {one["methods"]["exact"]["verdict"] for one in found} == {"consistent"}
+    assert step.draws[1] < found[0]["draws_until_visible"] < step.draws[2]
 
 
 def test_the_suspect_that_never_says_token_2():

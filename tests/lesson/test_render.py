@@ -89,7 +89,7 @@ def test_the_chapter_page_says_what_each_lesson_needs():
     for lesson in lessons():
         needed = ", ".join(find(name).title for name in lesson.needs)
         after = f", after {needed}" if needed else ""
-        assert f"{lesson.title} about {lesson.minutes} minutes{after}" in text
+        assert f"{lesson.title} About {lesson.minutes} minutes{after}" in text
 
 
 def test_charts_and_rounds_are_readable_without_scripts():
@@ -212,5 +212,7 @@ def test_inline_and_displayed_formulas():
     assert prose.block("x $a$ *y*") == "<p>x <math>a</math> <em>y</em></p>\n"
     assert prose.block("$$b\nc$$") == "<p><math>bc</math></p>\n"
     assert prose.inline("`$a$`") == "<code>$a$</code>"
+    assert prose.inline("($a$), *y*") == '(<span class="held"><math>a</math>),</span> <em>y</em>'
+    assert prose.block("$$b\nc$$.") == "<p><math>bc</math>.</p>\n"
     assert prose.inline("costs 5$") == "costs 5$"
     assert prose.inline("$x < 1$") == '<code class="tex">x &lt; 1</code>'

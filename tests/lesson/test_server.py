@@ -157,6 +157,7 @@ def test_there_is_nothing_else(page, path):
 def test_no_route_takes_code(site):
     """Every body field that any route reads is listed here; none holds a program to run."""
     posts = {"/api/undo", "/api/export", "/api/import", "/api/measure", "/api/measure-live"}
+    posts |= {"/api/timing"}
     app = site.app(Door(PORT)).app
     found = {route.path for route in app.routes if "POST" in (route.methods or ())}
     assert found == posts | {"/api/run"}
@@ -171,6 +172,15 @@ def test_progress_is_saved_by_revision_and_a_second_tab_is_told(page):
     stale = page.put("/api/progress", json={"rev": 0, "data": {}})
     assert stale.status_code == 409
     assert (stale.json()["rev"], stale.json()["data"]) == (1, {"a": 1})
+
+
+def test_the_chapter_page_is_told_how_far_each_lesson_is(page):
+    steps = {"predict": {"choice": "yes", "doneAt": "2026-01-01"}}
+    data = {"v": 1, "lessons": {"rejection-correction": {"steps": steps}}}
+    page.put("/api/progress", json={"rev": 0, "data": data})
+    found = page.get("/api/standing").json()["lessons"]
+    assert [one["words"] for one in found][1:4] == ["not begun", "1 of 7 steps done", "not begun"]
+    assert (found[2]["lesson"], found[2]["done"]) == ("rejection-correction", 1)
 
 
 def test_two_tabs_at_once_cannot_both_save_one_revision(page):
@@ -236,6 +246,8 @@ def test_the_report_names_the_lesson_and_quotes_the_answer(page):
         ("/api/measure", b'{"p": ["1e99999999"], "q": ["1"], "trials": 10, "seed": 1}'),
         ("/api/run", b"{}"),
         ("/api/measure-live", b'{"prompt": "x", "rounds": 0}'),
+        ("/api/timing", b'{"prompt": "x", "most_k": 0}'),
+        ("/api/timing", b'{"prompt": " "}'),
     ],
 )
 def test_a_senseless_body_is_a_400_with_one_sentence(page, path, body):
@@ -294,7 +306,7 @@ def test_without_the_model_the_page_is_told_what_to_type(page, site):
     site.live = Live(missing, lambda: "draftproof setup")
     model = page.get("/api/status").json()["model"]
     assert (model["available"], model["how"]) == (False, "draftproof setup")
-    for path in ("/api/run", "/api/measure-live"):
+    for path in ("/api/run", "/api/measure-live", "/api/timing"):
         answer = page.post(path, json={"prompt": "a"})
         assert answer.status_code == 503
         assert "draftproof setup" in answer.json()["error"]
@@ -335,6 +347,21 @@ def serving(site, monkeypatch):
     servers[0].handle_exit(signal.SIGINT, None)
     thread.join(5)
     assert not thread.is_alive()
+
+
+def test_a_reader_who_leaves_stops_the_timing(serving, model):
+    """Otherwise the model would stay taken for the 300 passes of a whole timing."""
+    model.backend.seconds = 0.05
+    home = serving.split("/lesson")[0]
+    with httpx2.Client(base_url=home, headers={"Origin": home}) as client:
+        client.get(serving)
+        with pytest.raises(httpx2.ReadTimeout):
+            client.post("/api/timing", json={"prompt": "a", "most_k": 3}, timeout=0.5)
+        deadline = time.monotonic() + 5
+        while client.post("/api/run", json={"prompt": "a", "max_tokens": 1}).status_code == 409:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    assert model.backend.passes < 200
 
 
 def test_a_reader_who_leaves_stops_the_decoding(serving, site, model):

@@ -7,6 +7,8 @@ export interface Model {
   readonly available: boolean;
   /** What to type to get it, where it is not here. */
   readonly how: string | null;
+  /** The drafts that can be asked for, by name. */
+  readonly drafts?: readonly string[];
 }
 
 export interface Context {

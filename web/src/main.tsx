@@ -1,6 +1,7 @@
 // Brings the server's page to life: each step's still picture is replaced by its live widget.
 import { render } from "preact";
 import { getJson } from "./api";
+import { isChapter, startChapter } from "./chapter";
 import type { Context, Model } from "./context";
 import { applyTheme, savedTheme, Tools } from "./header";
 import { parsePlace } from "./link";
@@ -14,6 +15,7 @@ import { Choice, Predict } from "./steps/questions";
 import { RunProgram } from "./steps/reference";
 import { Rounds } from "./steps/rounds";
 import { Table } from "./steps/table";
+import { Timing } from "./steps/timing";
 import { TraceStrip } from "./steps/trace";
 import { Store } from "./store";
 
@@ -37,6 +39,8 @@ function Widget({ step, context }: { step: Step; context: Context }) {
       return <TraceStrip step={step} context={context} />;
     case "measure":
       return <Measure step={step} context={context} />;
+    case "timing":
+      return <Timing step={step} context={context} />;
     default:
       return null;
   }
@@ -123,9 +127,10 @@ async function startLesson(): Promise<void> {
     render(<RunProgram program={page.program} python={python} />, place);
   }
   goTo(location.hash);
-  reachScrolled();
-  addEventListener("resize", reachScrolled);
 }
 
 applyTheme(savedTheme());
-if (document.getElementById("page-data")) void startLesson();
+addEventListener("resize", reachScrolled);
+if (document.getElementById("page-data")) void startLesson().then(reachScrolled);
+if (isChapter()) startChapter();
+reachScrolled();

@@ -148,6 +148,12 @@ export interface MeasureStep extends StepBase {
   readonly seed: number;
 }
 
+export interface TimingStep extends StepBase {
+  readonly kind: "timing";
+  readonly most_k: number;
+  readonly texts: readonly { readonly id: string; readonly title: string; readonly prompt: string }[];
+}
+
 export type Step =
   | PlainStep
   | PredictStep
@@ -158,7 +164,8 @@ export type Step =
   | AnswersStep
   | CodeStep
   | TraceStep
-  | MeasureStep;
+  | MeasureStep
+  | TimingStep;
 
 export interface Page {
   readonly lesson: {

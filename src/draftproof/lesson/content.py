@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from draftproof.errors import InvalidInput
 
@@ -26,8 +26,11 @@ class Step:
     """What every step has.
 
     ``reveal_after`` names a step to be answered before this one is shown, so that a question is
-    asked before its answer; a reader without JavaScript sees everything.
+    asked before its answer; a reader without JavaScript sees everything. A kind ``counts`` towards
+    a lesson's progress when it asks something of the learner that needs no model.
     """
+
+    counts: ClassVar[bool] = True
 
     id: str
     kind: str
@@ -39,6 +42,8 @@ class Step:
 @dataclass(frozen=True, kw_only=True)
 class Prose(Step):
     """Text to read."""
+
+    counts: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -297,9 +302,30 @@ class Measure(Step):
     seed: int
 
 
+@dataclass(frozen=True)
+class Passage:
+    """A prompt to measure on; ``title`` says what kind of text it asks for."""
+
+    id: str
+    title: str
+    prompt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing(Step):
+    """Time the reader's own machine, with drafts of up to ``most_k`` tokens; needs the model."""
+
+    counts: ClassVar[bool] = False
+
+    texts: tuple[Passage, ...]
+    most_k: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reference(Step):
     """The place where the chapter reference is shown."""
+
+    counts: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)

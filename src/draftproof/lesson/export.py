@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from draftproof.errors import InvalidInput
 from draftproof.lesson.content import Answers, Choice, Code, Lesson, Predict, Step
 from draftproof.lesson.progress import KIND, Progress
-from draftproof.lesson.shelf import lessons
+from draftproof.lesson.standing import as_record, standings
 
 Record: TypeAlias = dict[str, Any]
 
@@ -25,14 +25,20 @@ def as_json(progress: Progress) -> str:
 
 def as_markdown(progress: Progress) -> str:
     """Give a report: the answers, the code and when it passed, lesson by lesson."""
+    found = standings(progress.data)
     parts = [f"# Progress\n\nWritten by draftproof {metadata.version('draftproof')}."]
-    known = _dict(progress.data.get("lessons"))
-    for lesson in lessons():
-        record = _dict(known.get(lesson.id))
-        parts.extend(_lesson(lesson, _dict(record.get("steps"))))
-    if len(parts) == 1:
+    parts.append("\n".join(f"- {_name(one.lesson)}: {one.words}" for one in found))
+    known = as_record(progress.data.get("lessons"))
+    for one in found:
+        record = as_record(known.get(one.lesson.id))
+        parts.extend(_lesson(one.lesson, as_record(record.get("steps"))))
+    if not any(one.begun for one in found):
         parts.append("Nothing has been answered yet.")
     return "\n\n".join(parts) + "\n"
+
+
+def _name(lesson: Lesson) -> str:
+    return f"Lesson {lesson.n}: {lesson.title}"
 
 
 FORMATS: dict[str, Callable[[Progress], str]] = {"markdown": as_markdown, "json": as_json}
@@ -79,9 +85,9 @@ def format_of(file: Path) -> str:
 
 
 def _lesson(lesson: Lesson, steps: Record) -> Iterator[str]:
-    done = [(step, record) for step in lesson.steps if (record := _dict(steps.get(step.id)))]
+    done = [(step, record) for step in lesson.steps if (record := as_record(steps.get(step.id)))]
     if done:
-        yield f"## Lesson {lesson.n}: {lesson.title}"
+        yield f"## {_name(lesson)}"
     for step, record in done:
         yield f"### {step.title}"
         yield from _step(step, record)
@@ -109,7 +115,7 @@ def _question(step: Predict | Choice, record: Record) -> Iterator[str]:
 
 def _answers(step: Answers, record: Record) -> Iterator[str]:
     for item in step.items:
-        given = _dict(record.get(item.id))
+        given = as_record(record.get(item.id))
         if given:
             verdict = given.get("status") or given.get("verdict") or "not judged"
             yield f"{item.ask}\n\n- answer: {_quoted(given.get('raw', ''))}\n- verdict: {verdict}"
@@ -145,7 +151,3 @@ def _quoted(value: object) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {text} {fence}" if longest else f"`{text}`"
-
-
-def _dict(value: object) -> Record:
-    return value if isinstance(value, dict) else {}

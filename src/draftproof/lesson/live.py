@@ -1,17 +1,20 @@
 """Decoding on a real model for the page: one at a time, bounded, and stopped when nobody reads.
 
 `Live.run` gives the records of `draftproof.trace`, one per round as it happens; `Live.measure`
-draws many rounds at one prompt, whose rows are computed once.
+draws many rounds at one prompt, whose rows are computed once; `Live.timing` measures what
+speculation costs and gains here.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import itertools
 import json
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +25,8 @@ from draftproof.contracts import Draft
 from draftproof.dist import Row, residual
 from draftproof.errors import DraftproofError, InvalidInput, MissingExtra
 from draftproof.lesson.measure import compare
+from draftproof.lesson.steps import DRAFT_LIMIT
+from draftproof.lesson.timing import Timing
 from draftproof.proposers import NAMED
 from draftproof.rules import find_rule
 from draftproof.session.models import Model, open_model
@@ -35,7 +40,6 @@ Records: TypeAlias = Generator[Json, None, None]
 RULE = "token-wise"
 PROMPT_LIMIT = 2000
 TOKENS_LIMIT = 200
-DRAFT_LIMIT = 12
 ROUNDS_LIMIT = 10_000_000
 SEED_LIMIT = 2**53
 CELLS = 8
@@ -87,7 +91,7 @@ class Live:
         self._model = functools.cache(open_model)
         self._missing = missing
         self._turn = threading.Lock()
-        self._running: Decoding | None = None
+        self._running: Decoding | Timing | None = None
 
     def status(self) -> Json:
         """Say whether a model is here, and otherwise what to type."""
@@ -105,17 +109,30 @@ class Live:
             When the request is out of bounds, or the model is not here.
         """
         prompt, options = _prompt(body), read_options(body)
-        self._take_turn()
-        try:
-            session = Session(options, find_rule(RULE), self._model())
-            self._running = Decoding(_records(session, prompt), self._turn.release)
-        except BaseException:
-            self._turn.release()
-            raise
-        return self._running
+        with self._turn_kept() as model:
+            session = Session(options, find_rule(RULE), model)
+            decoding = Decoding(_records(session, prompt), self._turn.release)
+        self._running = decoding
+        return decoding
+
+    def timing(self, body: Mapping[str, Any]) -> Timing:
+        """Get ready to time this machine on a prompt, put as `draftproof plan` puts it.
+
+        Raises
+        ------
+        Busy, InvalidInput, MissingExtra
+            As for `run`.
+        """
+        prompt, options = _prompt(body), replace(read_options(body), chat=True)
+        most_k = _whole(body, "most_k", 8, 1, DRAFT_LIMIT)
+        with self._turn_kept() as model:
+            session = Session(options, find_rule(RULE), model)
+            timing = Timing(session, prompt, most_k, self._turn.release)
+        self._running = timing
+        return timing
 
     def stop(self) -> None:
-        """End the decoding that is running, if any, after its current round."""
+        """End what is running, if anything: a decoding after its round, a timing after a pass."""
         if self._running is not None:
             self._running.stop()
 
@@ -134,6 +151,16 @@ class Live:
         finally:
             self._turn.release()
         return _measured(session.target, p, q, trials, options.seed)
+
+    @contextlib.contextmanager
+    def _turn_kept(self) -> Iterator[Model]:
+        """Take the turn and give the model; the turn is given back only if that fails."""
+        self._take_turn()
+        try:
+            yield self._model()
+        except BaseException:
+            self._turn.release()
+            raise
 
     def _take_turn(self) -> None:
         if not self._turn.acquire(blocking=False):

@@ -1,8 +1,13 @@
 r"""The prose of lessons as HTML: Markdown, with formulas that were turned into MathML beforehand.
 
 >>> text = Prose({"$p_i$": "<math>...</math>"})
->>> text.inline("The *target* is $p_i$.")
-Markup('The <em>target</em> is <math>...</math>.')
+>>> text.inline("The *target* is $p_i$ here.")
+Markup('The <em>target</em> is <math>...</math> here.')
+
+Punctuation is held to the formula before it, so that no line begins with a comma.
+
+>>> text.inline("Here $p_i$, there.")
+Markup('Here <span class="held"><math>...</math>,</span> there.')
 
 A formula that was not built is shown as it was typed, so a page can always be read.
 
@@ -21,6 +26,9 @@ from markupsafe import Markup, escape
 
 FORMULA = re.compile(r"\$\$([^$]+)\$\$|\$([^$\n]+)\$")
 """A formula, displayed or inline; the build of the pages looks for the same."""
+
+CLOSING = re.compile(r"[,.;:!?)]*")
+"""What must not begin a line; a browser may break between a formula and any text."""
 
 
 class Prose:
@@ -43,10 +51,13 @@ class Prose:
         found = FORMULA.match(state.src, state.pos)
         if not found:
             return False
+        closing = CLOSING.match(state.src, found.end()) if found[2] else None
+        after = closing[0] if closing else ""
         if not silent:
             token = state.push("html_inline", "", 0)
-            token.content = self._formulas.get(found[0]) or _as_typed(found)
-        state.pos = found.end()
+            shown = self._formulas.get(found[0]) or _as_typed(found)
+            token.content = f'<span class="held">{shown}{after}</span>' if after else shown
+        state.pos = found.end() + len(after)
         return True
 
 

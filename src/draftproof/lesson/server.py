@@ -6,6 +6,7 @@ and lists nothing. `draftproof.lesson.security.Guard` stands in front of every r
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import html
 import json
@@ -36,6 +37,8 @@ from draftproof.lesson.assets import Assets, shipped
 from draftproof.lesson.live import Busy, Decoding, Live, default_model
 from draftproof.lesson.progress import Conflict, ProgressStore
 from draftproof.lesson.security import Door, Guard, page_policy, worker_policy
+from draftproof.lesson.standing import standings
+from draftproof.lesson.timing import Halted
 
 HOST = "127.0.0.1"
 PORT = 8765
@@ -63,11 +66,13 @@ class Site:
             Route("/api/status", self.status),
             Route("/api/progress", self.progress),
             Route("/api/progress", self.save, methods=["PUT"]),
+            Route("/api/standing", self.standing),
             Route("/api/undo", self.undo, methods=["POST"]),
             Route("/api/export", self.export, methods=["POST"]),
             Route("/api/import", self.restore, methods=["POST"]),
             Route("/api/measure", self.measure, methods=["POST"]),
             Route("/api/measure-live", self.measure_live, methods=["POST"]),
+            Route("/api/timing", self.timing, methods=["POST"]),
             Route("/api/run", self.run, methods=["POST"]),
         ]
         return Guard(Starlette(routes=routes, exception_handlers=HANDLERS), door)
@@ -108,6 +113,11 @@ class Site:
         """Give the saved progress."""
         return Ascii((await run_in_threadpool(self.store.load)).public())
 
+    async def standing(self, request: Request) -> Response:
+        """Say how far the learner is in every lesson."""
+        saved = await run_in_threadpool(self.store.load)
+        return Ascii({"lessons": [one.public() for one in standings(saved.data)]})
+
     async def save(self, request: Request) -> Response:
         """Save progress over the revision it was read at; 409 with the newer state otherwise."""
         body = await _body(request)
@@ -144,6 +154,15 @@ class Site:
         body = await _body(request)
         return Ascii(await run_in_threadpool(self.live.measure, body))
 
+    async def timing(self, request: Request) -> Response:
+        """Time this machine on a prompt; a reader who leaves ends that."""
+        timing = await run_in_threadpool(self.live.timing, await _body(request))
+        watch = asyncio.create_task(_when_left(request, timing.stop))
+        try:
+            return Ascii(await run_in_threadpool(timing.result))
+        finally:
+            watch.cancel()
+
     async def run(self, request: Request) -> Response:
         """Decode a prompt, one trace record per line as it happens."""
         records = await run_in_threadpool(self.live.run, await _body(request))
@@ -152,6 +171,12 @@ class Site:
 
 def _page(text: str, nonce: str) -> Response:
     return HTMLResponse(text, headers={"Content-Security-Policy": page_policy(nonce)})
+
+
+async def _when_left(request: Request, stop: Callable[[], None]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    stop()
 
 
 async def _body(request: Request) -> Json:
@@ -227,6 +252,7 @@ HANDLERS: dict[Any, Callable[[Request, Exception], Response]] = {
     RecursionError: _too_deep,
     Conflict: _conflict,
     Busy: _answer(409),
+    Halted: _answer(503),
     MissingExtra: _answer(503),
     BackendError: _answer(500),
     HTTPException: _http,

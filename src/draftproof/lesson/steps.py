@@ -19,6 +19,7 @@ from draftproof.lesson.content import (
     Measure,
     Option,
     Parameter,
+    Passage,
     Plot,
     Predict,
     Preset,
@@ -29,6 +30,7 @@ from draftproof.lesson.content import (
     Step,
     Table,
     Test,
+    Timing,
     Trace,
     WrongAnswer,
 )
@@ -48,6 +50,7 @@ COLUMNS = (
     "greedy",
 )
 FACTS = ("reject", "overlap", "variation", "agreement", "difference")
+DRAFT_LIMIT = 12
 RETURNS = ("number", "row", "table", "token", "tokens")
 LUCK = ("rng", "trials", "seed", "method")
 SIGNATURE = re.compile(r"(\w+)\(((?:\w+, )*\w+)\) -> (\w+)")
@@ -295,6 +298,17 @@ def _measure(fields: Fields, common: Json) -> Step:
     )
 
 
+def _timing(fields: Fields, common: Json) -> Step:
+    texts = tuple(
+        part.done(Passage(part.text("id"), part.text("title"), part.text("prompt")))
+        for part in fields.tables("text")
+    )
+    most_k = fields.take("most_k", int)
+    if not 1 <= most_k <= DRAFT_LIMIT:
+        raise fields.fail("most_k", f"must be from 1 to {DRAFT_LIMIT}, got {most_k}")
+    return Timing(texts=texts, most_k=most_k, **common)
+
+
 _KINDS: dict[str, Callable[[Fields, Json], Step]] = {
     "prose": lambda fields, common: Prose(**common),
     "predict": _predict,
@@ -305,6 +319,7 @@ _KINDS: dict[str, Callable[[Fields, Json], Step]] = {
     "code": _code,
     "trace": lambda fields, common: Trace(trace=fields.text("trace"), **common),
     "measure": _measure,
+    "timing": _timing,
     "choice": _choice,
     "reference": lambda fields, common: Reference(**common),
 }

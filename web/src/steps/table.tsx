@@ -274,6 +274,11 @@ function Typed(props: { label: string; value: Rational; onValue(value: Rational)
   const [draft, setDraft] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
   const shown = props.value.toString();
+  useEffect(() => {
+    // Moved by a bar or a preset: what was refused here says nothing about the new value.
+    setDraft(null);
+    setProblem("");
+  }, [shown]);
   const commit = () => {
     if (draft === null || draft.trim() === shown) {
       setDraft(null);
