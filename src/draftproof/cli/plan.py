@@ -166,6 +166,13 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     help="Temperature of the measurement.",
 )
 @click.option(
+    "--earlier",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    multiple=True,
+    help="Text the draft suffix may copy from too; may be repeated.  [default: none]",
+)
+@click.option(
     "--prompts",
     type=click.Path(path_type=Path),
     help="File with one prompt on each line.  [default: four built-in ones]",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,12 +16,13 @@ from rich.table import Table
 from draftproof.cli import DONE, INCONCLUSIVE
 from draftproof.cli.plan_charts import Line, acceptance, roofline, speedups
 from draftproof.cli.plan_metrics import show_settings
+from draftproof.cli.run import read_texts
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner.plots import Charts, draw
 from draftproof.planner.settings import settings
 from draftproof.proposers import NAMED
-from draftproof.session import Options, open_session
+from draftproof.session import Options, Session, open_session
 from draftproof.session.measuring import (
     PROMPTS,
     Candidate,
@@ -46,7 +48,7 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
         seed=asked["seed"],
         warp=Warp(temperature=asked["temperature"]),
     )
-    sessions = _sessions(options, drafts)
+    sessions = _sessions(options, drafts, read_texts(asked["earlier"], "--earlier"))
     progress.expect(steps(sessions, prompts))
     found = measure(
         sessions,
@@ -69,15 +71,17 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
     return INCONCLUSIVE if verdict(best) == "cannot tell" else DONE
 
 
-def _sessions(options: Options, drafts: Sequence[str]) -> list[Any]:
-    first = open_session(options)
+def _sessions(options: Options, drafts: Sequence[str], earlier: tuple[str, ...]) -> list[Session]:
+    if earlier and "suffix" not in drafts:
+        raise InvalidInput("--earlier is for the draft suffix, and --draft leaves that out.")
+    first = open_session(replace(options, earlier=earlier if drafts[0] == "suffix" else ()))
     paths = [draft for draft in drafts[1:] if draft not in NAMED]
     if paths:
         raise InvalidInput(
             f"--draft {paths[0]!r} is a model and stands behind another draft; name it first, or "
             f"measure it alone."
         )
-    return sessions_for(options, drafts, first)
+    return sessions_for(options, drafts, first, earlier=earlier)
 
 
 def _prompts(file: Path | None) -> Sequence[str]:

@@ -7,7 +7,7 @@ import math
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -183,6 +183,21 @@ FLOAT = Read("number", read_float)
     help="One seed, one text.",
 )
 @click.option(
+    "--earlier",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    multiple=True,
+    help="Text the draft suffix may copy from too; may be repeated.  [default: none]",
+)
+@click.option(
+    "--vocabulary",
+    type=click.Choice(["same", "intersection", "text"]),
+    default=DEFAULTS.vocabulary,
+    show_default=True,
+    help="For a draft model over other tokens than the target's: refuse it, use its law on the "
+    "tokens both have, or use the text it writes.",
+)
+@click.option(
     "--raw", is_flag=True, help="Feed PROMPT as it is, without the chat template.  [default: off]"
 )
 @click.option(
@@ -254,9 +269,27 @@ def read_options(flags: dict[str, Any]) -> Options:
         stop=flags["stop"],
         seed=flags["seed"],
         chat=not flags["raw"],
+        earlier=read_texts(flags["earlier"], "--earlier"),
+        vocabulary=flags["vocabulary"],
         min_tokens=flags["min_tokens"],
         warp=warp,
     )
+
+
+def read_texts(files: Sequence[Path], name: str) -> tuple[str, ...]:
+    """Give what is in some files of UTF-8 text that hold something."""
+    return tuple(_text_of(file, name) for file in files)
+
+
+def _text_of(file: Path, name: str) -> str:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InvalidInput(f"{name} {file}: cannot be read ({reason}).") from None
+    if not text:
+        raise InvalidInput(f"{name} {file}: is empty; name a file that holds text.")
+    return text
 
 
 def read_prompt(prompt: str) -> str:

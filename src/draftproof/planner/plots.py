@@ -49,6 +49,7 @@ def draw(charts: Charts, file: Path) -> None:
     figure = new_figure(file, width=4.2 * len(parts), height=3.4)
     for axes, part in zip(figure.subplots(1, len(parts), squeeze=False)[0], parts, strict=True):
         part(axes, charts)
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
     save(figure, file)
 

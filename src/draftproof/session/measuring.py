@@ -202,11 +202,18 @@ def _run(session: Session, text: Text, *, plain: bool) -> Transcript:
     return script
 
 
-def sessions_for(options: Options, drafts: Sequence[str], first: Session) -> list[Session]:
-    """Give a session for each named draft over the model that `first` has opened."""
+def sessions_for(
+    options: Options, drafts: Sequence[str], first: Session, *, earlier: tuple[str, ...] = ()
+) -> list[Session]:
+    """Give a session for each named draft over the model that `first` has opened.
+
+    The draft ``suffix`` copies from the `earlier` texts too.
+    """
+
+    def setting(draft: str) -> Options:
+        return replace(options, draft=draft, earlier=earlier if draft == "suffix" else ())
+
     return [
-        Session(replace(options, draft=draft), first.rule, first.target)
-        if draft != first.options.draft
-        else first
+        Session(setting(draft), first.rule, first.target) if draft != first.options.draft else first
         for draft in drafts
     ]

@@ -13,14 +13,17 @@ from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Te
 from draftproof.decode import Limits, NoDraft, Round, Schedule, Tally, rounds
 from draftproof.errors import InvalidInput, UnsupportedDraft
 from draftproof.planner.policy import Adaptive
-from draftproof.proposers import NAMED, Setting, check_same_vocabulary
+from draftproof.proposers import NAMED, Setting
 from draftproof.rules import find_rule
 from draftproof.session.costing import round_seconds
 from draftproof.session.drafting import model_proposer, named_proposer
+from draftproof.session.foreign import ONE_GUESS, check_vocabularies, foreign_proposer
 from draftproof.session.models import Model, open_model
 from draftproof.session.typist import Piece, Typist
 from draftproof.trace import FORMAT, Glass, TraceWriter, Witness, round_record
 from draftproof.warp import Warp, Warped
+
+Vocabulary = Literal["same", "intersection", "text"]
 
 OWN_LUCK = frozenset({"exact-match", "gumbel", "tree-target-only"})
 """Rules that emit the target's own draw: their text does not depend on the draft."""
@@ -44,6 +47,12 @@ class Options:
         Where the text ends, before which token it may not, and its luck.
     chat
         Put the prompt into the model's chat template.
+    earlier
+        Texts written before, for the draft ``suffix`` to copy from too.
+    vocabulary
+        What a draft model over other tokens than the target's is used for: nothing (``"same"``,
+        it is refused), its law on what both can say (``"intersection"``), or its text
+        (``"text"``).
     warp
         How logits become probabilities, of target and draft alike.
     """
@@ -58,6 +67,8 @@ class Options:
     stop: tuple[str, ...] = ()
     seed: int = 0
     chat: bool = True
+    earlier: tuple[str, ...] = ()
+    vocabulary: Vocabulary = "same"
     warp: Warp = field(default_factory=lambda: Warp(temperature=0.4))
 
 
@@ -126,7 +137,7 @@ def open_session(options: Options) -> Session:
     second = None
     if options.draft not in NAMED:
         second = open_model(options.draft)
-        check_same_vocabulary(target.pieces, second.pieces)
+        check_vocabularies(target, second, options.vocabulary)
     return Session(options, rule, target, second)
 
 
@@ -147,6 +158,13 @@ def _check(options: Options, rule: Rule) -> None:
             f"draft {options.draft!r} is neither {', '.join(map(repr, NAMED))} nor the path of a "
             f"model; choose one of these, or check the path."
         )
+    if options.earlier and options.draft != "suffix":
+        raise InvalidInput(
+            f"earlier texts are for the draft 'suffix' and draft is {options.draft!r}; set --draft "
+            f"suffix, or leave --earlier out."
+        )
+    if options.vocabulary != "same":
+        _check_vocabulary(options, rule)
     if options.k == "auto" and rule.shape != "chain":
         raise UnsupportedDraft(
             f"k is 'auto' and rule {rule.name!r} takes several drafts for a position; give a "
@@ -154,6 +172,20 @@ def _check(options: Options, rule: Rule) -> None:
         )
     if "" in options.stop:
         raise InvalidInput("stop is ''; a stop string needs at least one character.")
+
+
+def _check_vocabulary(options: Options, rule: Rule) -> None:
+    if options.draft in NAMED:
+        raise InvalidInput(
+            f"vocabulary is {options.vocabulary!r} and draft {options.draft!r} is no model; leave "
+            f"--vocabulary out, or give the path of a model as --draft."
+        )
+    if options.vocabulary == "text" and rule.name not in ONE_GUESS:
+        raise UnsupportedDraft(
+            f"rule {rule.name!r} does not judge guesses without a law, and that is what vocabulary "
+            f"'text' drafts; choose {', '.join(map(repr, ONE_GUESS))}, or --vocabulary "
+            f"intersection."
+        )
 
 
 class Session:
@@ -237,7 +269,15 @@ class Session:
         )
         limit = self.target.backend.context_limit
         if self.second is None:
-            return named_proposer(self.rule, options.draft, setting, self.drafts, limit)
+            earlier = tuple(self.target.encode(one, chat=False) for one in options.earlier)
+            return named_proposer(
+                self.rule, options.draft, setting, self.drafts, limit, earlier=earlier
+            )
+        if options.vocabulary != "same":
+            return foreign_proposer(
+                self.rule, self.target, self.second, setting, self.drafts,
+                by_text=options.vocabulary == "text",
+            )  # fmt: skip
         return model_proposer(self.rule, self.second, setting, self.drafts, limit)
 
     @property
@@ -321,7 +361,8 @@ class Session:
         folder, profile = getattr(backend, "folder", None), getattr(backend, "profile", None)
         if folder is None:
             return None
-        return (str(folder), repr(profile), self.options.draft, self.options.warp.greedy)
+        options = self.options
+        return (str(folder), repr(profile), options.draft, options.vocabulary, options.warp.greedy)
 
     def _prefill(self, target: Predictor, proposer: Proposer, text: Text) -> float:
         """Let target and draft read the prompt, and give the seconds it took.
