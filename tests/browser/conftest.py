@@ -4,6 +4,7 @@ Every page is watched: an error on the console, a refused content policy, an ans
 above, or a request to another machine fails the test, unless the test says that it expects it.
 """
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -28,7 +29,7 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 VIEWPORT = {"width": 1100, "height": 900}
-SILENT = "window.Worker = class { postMessage() {} terminate() {} }"
+SILENT = "window.LoudWorker = Worker; window.Worker = class { postMessage() {} terminate() {} }"
 
 
 def why_not():
@@ -60,6 +61,51 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
+
+
+class Quiet:
+    """Pages that several tests of a file look at, without Python; each test judges what it saw."""
+
+    def __init__(self, chromium):
+        self.context = chromium.new_context(viewport=VIEWPORT)
+        self.context.add_init_script(SILENT)
+        self.watch = Watch()
+
+    def open(self, address):
+        page = self.context.new_page()
+        page.set_default_timeout(15_000)
+        self.watch.over(page)
+        page.goto(address)
+        return page
+
+    @contextlib.contextmanager
+    def judged(self):
+        try:
+            yield
+            self.watch.check()
+        finally:
+            self.watch.seen.clear()
+
+
+@pytest.fixture(scope="module")
+def quiet(chromium):
+    shared = Quiet(chromium)
+    yield shared
+    shared.context.close()
+
+
+@pytest.fixture(scope="module")
+def new_lab(tmp_path_factory):
+    """Starts servers for the shared pages of a file, whose progress nobody else forgets."""
+    labs = []
+
+    def begin():
+        labs.append(Lab(tmp_path_factory.mktemp("shared")))
+        return labs[-1]
+
+    yield begin
+    for lab in labs:
+        lab.stop()
 
 
 @pytest.fixture
@@ -137,3 +183,16 @@ def opened(page):
 def coding(visit, lab):
     """The opened lesson with Python in it."""
     return predict(settled(visit(lab.address, python=True)))
+
+
+@pytest.fixture(scope="module")
+def _shared(quiet, new_lab):
+    return predict(settled(quiet.open(new_lab().address)))
+
+
+@pytest.fixture
+def shared(_shared, quiet):
+    """The opened lesson that the tests of a file share: for those that need no fresh one."""
+    with quiet.judged():
+        _shared.evaluate("document.getElementById('announcer').textContent = ''")
+        yield _shared

@@ -1,5 +1,6 @@
 """What the browser tests share: a running server, a watch over pages, and reading aids."""
 
+import json
 import os
 import re
 import signal
@@ -39,17 +40,31 @@ class Lab:
         self.process.stdout.readline()
         self.home = self.address.split("/lesson")[0]
 
+    def entrance(self, lesson):
+        """The address of another lesson that lets the browser in."""
+        return self.address.replace("/lesson/3", f"/lesson/{lesson.id}")
+
     def forget(self):
         """Begin with nothing done. Over HTTP, so that a late save of an earlier page loses."""
+        self.save({})
+        for file in self.folder.glob("progress.*-*"):
+            file.unlink()
+
+    def save(self, data):
+        """Make `data` the progress, whatever it was before."""
         with httpx2.Client(base_url=self.home, headers={"Origin": self.home}) as client:
             client.get(self.address)
             done = False
             while not done:
                 rev = client.get("/api/progress").json()["rev"]
-                answer = client.put("/api/progress", json={"rev": rev, "data": {}})
+                answer = client.put("/api/progress", json={"rev": rev, "data": data})
                 done = answer.status_code == 200
-        for file in self.folder.glob("progress.*-*"):
-            file.unlink()
+
+    def saved(self, lesson):
+        """What is on disk about a lesson, step by step."""
+        file = self.folder / "progress.json"
+        data = json.loads(file.read_text(encoding="utf-8"))["data"]
+        return data.get("lessons", {}).get(lesson.id, {}).get("steps", {})
 
     def asked(self):
         """The markers of the requests that the recorder saw."""

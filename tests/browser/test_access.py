@@ -1,15 +1,13 @@
 """Everyone can use it: keyboard alone, screen readers, narrow screens, any colour scheme."""
 
-from pathlib import Path
-
 import pytest
 
-from browser.lab import editor, predict, settled, words
+from browser.access import narrow_enough, resized, spotless
+from browser.lab import editor, settled, words
 from draftproof.lesson.shelf import find
 
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 CODE = find(3).step("code")
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+WIDE, NARROW = {"width": 1100, "height": 900}, {"width": 320, "height": 700}
 
 FOCUS = """() => {
     const here = document.activeElement;
@@ -107,48 +105,45 @@ def test_the_whole_lesson_with_the_keyboard_alone(visit, lab):
     page.get_by_text("Every assertion holds.").first.wait_for(timeout=60_000)
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make web)")
-@pytest.mark.parametrize(
-    "look",
-    [
-        {"color_scheme": "light"},
-        {"color_scheme": "dark"},
-        {"forced_colors": "active"},
-        {"color_scheme": "light", "viewport": {"width": 320, "height": 700}},
-    ],
-    ids=["light", "dark", "forced colours", "narrow"],
-)
-def test_axe_finds_nothing(visit, lab, look):
-    page = predict(settled(visit(lab.address, **look)))
-    box = page.locator("#numbers input[type=text]").first
+@pytest.fixture(scope="module")
+def _busy(_shared):
+    """The shared lesson with something in every widget."""
+    box = _shared.locator("#numbers input[type=text]").first
     box.fill("1/4 0 0")
     box.press("Enter")
-    page.get_by_role("button", name="Draw", exact=True).click()
-    page.locator("#measure .verdicts").wait_for()
-    editor(page)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate(
-        "(tags) => axe.run(document, {runOnly: {type: 'tag', values: tags}})", RULES
-    )
-    faults = [
-        (fault["id"], node["target"], node["failureSummary"])
-        for fault in found["violations"]
-        for node in fault["nodes"]
-    ]
-    assert faults == []
+    _shared.get_by_role("button", name="Draw", exact=True).click()
+    _shared.locator("#measure .verdicts").wait_for()
+    editor(_shared)
+    return _shared
+
+
+@pytest.fixture
+def busy(_busy, quiet):
+    with quiet.judged():
+        _busy.emulate_media(color_scheme="light", forced_colors="none", reduced_motion="null")
+        yield resized(_busy, WIDE)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_axe_finds_nothing(busy, size):
+    resized(busy, size)
+    assert spotless(busy) == []
+
+
+@pytest.mark.parametrize("look", [{"color_scheme": "dark"}, {"forced_colors": "active"}])
+def test_axe_finds_nothing_in_other_colours(busy, look):
+    busy.emulate_media(**look)
+    assert spotless(busy) == []
 
 
 @pytest.mark.parametrize("width", [320, 360, 768])
-def test_no_page_wide_sideways_scrolling(visit, lab, width):
-    page = predict(settled(visit(lab.address, viewport={"width": width, "height": 700})))
-    page.get_by_role("button", name="Draw", exact=True).click()
-    page.locator("#measure .verdicts").wait_for()
-    editor(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_no_page_wide_sideways_scrolling(busy, width):
+    resized(busy, {"width": width, "height": 700})
+    assert narrow_enough(busy, width)
 
 
-def test_targets_are_large_enough(opened):
-    small = opened.evaluate(
+def test_targets_are_large_enough(busy):
+    small = busy.evaluate(
         """() => [...document.querySelectorAll('button, summary, select, input[type=text]')]
             .filter((one) => one.offsetParent)
             .map((one) => [one.innerText || one.ariaLabel, one.getBoundingClientRect()])
@@ -169,9 +164,9 @@ def test_dark_and_light_follow_the_system_and_the_button_overrides(visit, lab):
     assert settled(light).evaluate(paper) == dark.evaluate(paper)
 
 
-def test_nothing_moves_for_those_who_ask_for_less_motion(visit, lab):
-    page = predict(settled(visit(lab.address, reduced_motion="reduce")))
-    moving = page.evaluate(
+def test_nothing_moves_for_those_who_ask_for_less_motion(busy):
+    busy.emulate_media(reduced_motion="reduce")
+    moving = busy.evaluate(
         """() => [...document.querySelectorAll('*')].filter((one) => {
             const style = getComputedStyle(one);
             const long = (text) => text.split(',').some((one) => parseFloat(one) > 0.01);

@@ -12,16 +12,16 @@ from draftproof.trace import replay
 HERE = default_model().status()["available"]
 
 
-def test_without_the_model_the_page_says_how_to_get_it(opened):
+def test_without_the_model_the_page_says_how_to_get_it(shared):
     for step, summary in (("model", "Run live"), ("measure", "On the real model")):
-        opened.locator(f"#{step} summary", has_text=summary).click()
-        opened.locator(f"#{step} .live .note").wait_for()
-        said = opened.locator(f"#{step} .live").inner_text()
+        shared.locator(f"#{step} summary", has_text=summary).click()
+        shared.locator(f"#{step} .live .note").wait_for()
+        said = shared.locator(f"#{step} .live").inner_text()
         assert "draftproof setup" in said or "pip install" in said
 
 
-def test_the_recorded_decoding_replays_to_its_own_verdicts(opened):
-    page = json.loads(opened.locator("#page-data").text_content())
+def test_the_recorded_decoding_replays_to_its_own_verdicts(shared):
+    page = json.loads(shared.locator("#page-data").text_content())
     records = next(step for step in page["steps"] if step["id"] == "model")["records"]
     assert records, "no recorded decoding ships with the lesson"
     assert replay(records) == []
@@ -29,8 +29,8 @@ def test_the_recorded_decoding_replays_to_its_own_verdicts(opened):
     assert {"kept", "rejected"} <= verdicts
 
 
-def test_the_strip_steps_forward_and_back_and_names_each_verdict(opened):
-    strip = opened.locator("#model .strip")
+def test_the_strip_steps_forward_and_back_and_names_each_verdict(shared):
+    strip = shared.locator("#model .strip")
     said = set()
     for _ in range(60):
         said.add(words(strip.locator(".detail > p").inner_text()))
@@ -43,8 +43,8 @@ def test_the_strip_steps_forward_and_back_and_names_each_verdict(opened):
     strip.get_by_role("button", name="Back").click()
 
 
-def test_measuring_with_a_seed_gives_the_counts_of_the_library(opened):
-    step = opened.locator("#measure")
+def test_measuring_with_a_seed_gives_the_counts_of_the_library(shared):
+    step = shared.locator("#measure")
     step.get_by_label("Draws").select_option("10000")
     step.get_by_label("Seed").fill("7")
     step.get_by_role("button", name="Draw", exact=True).click()

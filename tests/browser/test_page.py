@@ -32,9 +32,9 @@ def test_the_prediction_is_locked_and_quoted_back(page):
     assert "you said: No" in words(page.locator("#check").inner_text())
 
 
-def test_the_lesson_says_what_it_must(opened):
+def test_the_lesson_says_what_it_must(shared):
     """Section 1 of the request: the costs, the residual, double counting, the law."""
-    text = words(opened.locator("main").inner_text())
+    text = words(shared.locator("main").inner_text())
     for said in (
         "one parallel pass",
         "spreading one expensive target step over several tokens",
@@ -43,13 +43,13 @@ def test_the_lesson_says_what_it_must(opened):
         "under-covers",
     ):
         assert said in text
-    why = squeezed(opened.locator("#why").inner_text())
+    why = squeezed(shared.locator("#why").inner_text())
     assert "P(emiti)=qimin(1,piqi)+P(reject)⋅residuali=pi" in why
     assert re.search(r"P\(reject\)=1-.*min\(pi,qi\)", why)
 
 
-def test_the_worked_table_value_by_value(opened):
-    head = [words(cell) for cell in opened.locator("table.laws thead th").all_inner_texts()]
+def test_the_worked_table_value_by_value(shared):
+    head = [words(cell) for cell in shared.locator("table.laws thead th").all_inner_texts()]
     assert head == [
         "token",
         "p",
@@ -58,7 +58,7 @@ def test_the_worked_table_value_by_value(opened):
         "output with the correction",
         "output when resampling from p",
     ]
-    rows = opened.locator("table.laws tbody tr")
+    rows = shared.locator("table.laws tbody tr")
     for token, (residual, exact, naive, off) in enumerate(
         [("1", "1/2", "3/8", "-1/8"), ("0", "3/10", "3/8", "+3/40"), ("0", "1/5", "1/4", "+1/20")]
     ):
@@ -71,25 +71,25 @@ def test_the_worked_table_value_by_value(opened):
         cell = words(row.locator("td.differs").inner_text())
         assert "≠ p" in cell
         assert f"by {off}" in cell
-    facts = words(opened.locator("#table .facts").inner_text())
+    facts = words(shared.locator("#table .facts").inner_text())
     assert "P(reject) 1/4 0.25" in facts
-    difference = opened.locator("#table .difference .fraction").all_inner_texts()
+    difference = shared.locator("#table .difference .fraction").all_inner_texts()
     assert [words(text) for text in difference] == ["+1/4", "-1/5", "-1/20"]
-    decimals = opened.locator("table.laws td.differs .decimal").all_inner_texts()
+    decimals = shared.locator("table.laws td.differs .decimal").all_inner_texts()
     assert [words(text) for text in decimals] == ["0.375", "0.375", "0.25"]
 
 
-def test_the_wrong_cells_are_red_and_the_others_are_not(opened):
+def test_the_wrong_cells_are_red_and_the_others_are_not(shared):
     colour = "(cell) => getComputedStyle(cell.querySelector('.remark')).color"
-    channels = opened.locator("table.laws td.differs").first.evaluate(colour)
+    channels = shared.locator("table.laws td.differs").first.evaluate(colour)
     red, green, blue = map(int, re.findall(r"\d+", channels)[:3])
     assert red > 2 * max(green, blue)
-    assert opened.locator("table.laws td.differs").count() == 3
-    assert opened.locator("table.laws td.agrees").count() == 3
+    assert shared.locator("table.laws td.differs").count() == 3
+    assert shared.locator("table.laws td.agrees").count() == 3
 
 
-def test_the_reference_shows_formula_example_program_and_mistakes(page):
-    text = page.locator("#reference").inner_text()
+def test_the_reference_shows_formula_example_program_and_mistakes(shared):
+    text = shared.locator("#reference").inner_text()
     plain, tight = words(text), squeezed(text)
     assert "E[N]=1+0.8+0.64+0.512+0.4096=3.3616" in tight
     assert "1-ak+11-a" in tight
@@ -97,7 +97,7 @@ def test_the_reference_shows_formula_example_program_and_mistakes(page):
     assert "3.3616/0.016s=210.1" in tight
     for said in ("10 ms", "12 ms", "1 ms", "100 tokens per second", "2.101", "illustrative"):
         assert said in plain
-    mistakes = page.locator("#reference .mistakes dt").all_inner_texts()
+    mistakes = shared.locator("#reference .mistakes dt").all_inner_texts()
     assert len(mistakes) == 4
     for number, said in enumerate(["token", "a = 1", "agreement", "constant"]):
         assert said.replace(" ", "") in squeezed(mistakes[number])
@@ -120,14 +120,14 @@ def test_the_reference_program_asserts_the_figures(value):
     assert any(value in line for line in lines)
 
 
-def test_page_and_worker_carry_two_different_policies(page):
-    assert page.evaluate("crossOriginIsolated")
-    address = page.evaluate("JSON.parse(document.getElementById('page-data').textContent).worker")
-    worker = page.request.get(page.url.split("/lesson")[0] + address).headers
-    shown = page.request.get(page.url).headers
+def test_page_and_worker_carry_two_different_policies(shared):
+    assert shared.evaluate("crossOriginIsolated")
+    address = shared.evaluate("JSON.parse(document.getElementById('page-data').textContent).worker")
+    worker = shared.request.get(shared.url.split("/lesson")[0] + address).headers
+    shown = shared.request.get(shared.url).headers
     assert "connect-src 'self'" in shown["content-security-policy"]
     assert re.search(r"connect-src http://\S+/pyodide-\w+/$", worker["content-security-policy"])
-    assert page.locator("script:not([src]):not([type='application/json'])").count() == 0
+    assert shared.locator("script:not([src]):not([type='application/json'])").count() == 0
 
 
 def test_without_scripts_everything_can_be_read(visit, lab):
@@ -148,13 +148,6 @@ def test_without_scripts_nothing_scrolls_sideways_on_a_phone(visit, lab):
     page = visit(lab.address, java_script_enabled=False)
     page.set_viewport_size({"width": 320, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
-
-
-def test_the_chapter_lists_the_lessons(page, lab):
-    page.goto(lab.home + "/")
-    assert "Rejection correction" in page.locator("main").inner_text()
-    page.get_by_role("link", name="Rejection correction").click()
-    page.get_by_role("heading", name="Rejection correction", level=1).wait_for()
 
 
 def test_python_gets_ready_and_nothing_is_asked_of_other_machines(visit, lab):

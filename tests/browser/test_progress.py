@@ -7,7 +7,7 @@ import pytest
 from browser.lab import Lab, editor, predict, settled, wait_until, words
 from draftproof.lesson.shelf import find
 
-CODE = find(3).step("code")
+LESSON = find(3)
 
 
 def answer(page, typed="3/8", item=2):
@@ -17,9 +17,7 @@ def answer(page, typed="3/8", item=2):
 
 
 def saved(lab):
-    file = lab.folder / "progress.json"
-    data = json.loads(file.read_text(encoding="utf-8"))["data"]
-    return data.get("lessons", {}).get("rejection-correction", {}).get("steps", {})
+    return lab.saved(LESSON)
 
 
 def write(page, program):

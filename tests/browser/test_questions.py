@@ -45,23 +45,23 @@ class Answer:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_every_exactly_equal_form_is_right(opened, name):
-    answer = Answer(opened, name)
+def test_every_exactly_equal_form_is_right(shared, name):
+    answer = Answer(shared, name)
     for typed in RIGHT[name]:
         answer.give("7/9" if name != "residual" else "0 0 1")
         assert "Right." in answer.give(typed), typed
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_cannot_be_read_is_not_judged(opened, name):
-    answer = Answer(opened, name)
+def test_what_cannot_be_read_is_not_judged(shared, name):
+    answer = Answer(shared, name)
     for typed in UNREADABLE[name]:
         assert "Not judged." in answer.give(typed), typed
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.id)
-def test_each_common_wrong_value_gets_its_own_reason(opened, item):
-    answer, said = Answer(opened, item.id), set()
+def test_each_common_wrong_value_gets_its_own_reason(shared, item):
+    answer, said = Answer(shared, item.id), set()
     for wrong in item.wrong:
         verdict = answer.give(" ".join(map(str, wrong.value)))
         assert "Not yet." in verdict
@@ -70,9 +70,9 @@ def test_each_common_wrong_value_gets_its_own_reason(opened, item):
     assert len(said) == len(item.wrong)
 
 
-def test_another_wrong_value_is_wrong_without_a_made_up_reason(opened):
-    assert "Not yet." in Answer(opened, "shortcut").give("0.3751")
-    assert "Not yet." in Answer(opened, "shortcut").give("0.374999999999999999999")
+def test_another_wrong_value_is_wrong_without_a_made_up_reason(shared):
+    assert "Not yet." in Answer(shared, "shortcut").give("0.3751")
+    assert "Not yet." in Answer(shared, "shortcut").give("0.374999999999999999999")
 
 
 def test_each_answer_is_judged_alone(opened):
@@ -85,8 +85,8 @@ def test_each_answer_is_judged_alone(opened):
     assert Answer(opened, "shortcut").place.locator(".verdict").count() == 0
 
 
-def test_a_hint_is_counted_and_the_solution_is_gated(opened):
-    answer = Answer(opened, "corrected")
+def test_a_hint_is_counted_and_the_solution_is_gated(shared):
+    answer = Answer(shared, "corrected")
     show = answer.place.get_by_role("button", name="Show the solution")
     for number in (1, 2):
         assert show.count() == 0
@@ -98,12 +98,12 @@ def test_a_hint_is_counted_and_the_solution_is_gated(opened):
     )
 
 
-def test_verdicts_are_announced_and_tied_to_their_box(opened):
-    answer = Answer(opened, "shortcut")
+def test_verdicts_are_announced_and_tied_to_their_box(shared):
+    answer = Answer(shared, "shortcut")
     answer.give("1/2")
-    opened.locator("#announcer", has_text="Not yet.").wait_for(state="attached")
+    shared.locator("#announcer", has_text="Not yet.").wait_for(state="attached")
     tied = answer.box.get_attribute("aria-describedby")
-    assert "Not yet." in words(opened.locator(f"[id='{tied}']").inner_text())
+    assert "Not yet." in words(shared.locator(f"[id='{tied}']").inner_text())
 
 
 def test_the_check_quotes_the_prediction_and_gives_the_reason(visit, lab):

@@ -20,6 +20,14 @@ READ = """() => [...document.querySelectorAll('table.laws tbody tr')].map((row) 
 }))"""
 
 
+@pytest.fixture
+def pair_table(shared):
+    """The table of the shared page, at the worked pair."""
+    for name in ("Disjoint supports", "The worked pair"):  # a refused entry goes with the change
+        shared.get_by_role("button", name=name, exact=True).click()
+    return shared
+
+
 def table(page):
     return page.evaluate(READ)
 
@@ -40,30 +48,30 @@ def agrees(rows, p, q):
         assert row["marked"] == [False, law[1] != str(target), law[2] != str(target)]
 
 
-def test_each_preset_shows_the_exact_laws_and_its_note(opened):
+def test_each_preset_shows_the_exact_laws_and_its_note(pair_table):
     for preset in PRESETS:
-        opened.get_by_role("button", name=preset.title, exact=True).click()
-        rows = table(opened)
+        pair_table.get_by_role("button", name=preset.title, exact=True).click()
+        rows = table(pair_table)
         agrees(rows, preset.p, preset.q)
-        said = words(opened.locator("#table").inner_text())
+        said = words(pair_table.locator("#table").inner_text())
         right = all(not any(row["marked"]) for row in rows)
         assert ("The shortcut is right here." in said) == right, preset.id
         assert ("not needed" in said) == (preset.p == preset.q), preset.id
 
 
-def test_the_presets_are_the_ones_asked_for(opened):
+def test_the_presets_are_the_ones_asked_for(pair_table):
     marked = {}
     for preset in PRESETS:
-        opened.get_by_role("button", name=preset.title, exact=True).click()
-        marked[preset.id] = sum(map(sum, (row["marked"] for row in table(opened))))
+        pair_table.get_by_role("button", name=preset.title, exact=True).click()
+        marked[preset.id] = sum(map(sum, (row["marked"] for row in table(pair_table))))
     assert marked == {"worked": 3, "equal": 0, "disjoint": 0, "greedy": 3, "two-token": 3}
     two = next(preset for preset in PRESETS if preset.id == "two-token")
     assert sum(p > q for p, q in zip(two.p, two.q, strict=True)) == 2
 
 
-def test_disjoint_supports_are_explained(opened):
-    opened.get_by_role("button", name="Disjoint supports").click()
-    said = words(opened.locator("#table .why-right").inner_text())
+def test_disjoint_supports_are_explained(pair_table):
+    pair_table.get_by_role("button", name="Disjoint supports").click()
+    said = words(pair_table.locator("#table .why-right").inner_text())
     assert "no token in common" in said
     assert "the residual is p itself" in said
 
@@ -80,11 +88,11 @@ LINKED = f"""async (pairs) => {{
 
 
 @pytest.mark.parametrize("seed", [20, 21])
-def test_three_hundred_random_pairs_agree_with_the_library(opened, seed):
+def test_three_hundred_random_pairs_agree_with_the_library(pair_table, seed):
     """In two halves: a browser ignores the 201st change of address within ten seconds."""
     rng = random.Random(seed)
     pairs = [pair(rng) for _ in range(150)]
-    for (p, q), rows in zip(pairs, opened.evaluate(LINKED, pairs), strict=True):
+    for (p, q), rows in zip(pairs, pair_table.evaluate(LINKED, pairs), strict=True):
         agrees(rows, fractions(p), fractions(q))
 
 
@@ -108,23 +116,23 @@ def fractions(row):
     return [Fraction(x, sum(row)) for x in row]
 
 
-def test_a_probability_can_be_typed(opened):
-    box = opened.get_by_label("p of token 0, typed")
+def test_a_probability_can_be_typed(pair_table):
+    box = pair_table.get_by_label("p of token 0, typed")
     for typed in ("3/5", "0.6", ".6", "0,6", "6/10"):
-        opened.get_by_role("button", name="The worked pair").click()
-        assert table(opened)[0]["p"] == "1/2"
+        pair_table.get_by_role("button", name="The worked pair").click()
+        assert table(pair_table)[0]["p"] == "1/2"
         box.fill(typed)
         box.press("Enter")
-        rows = table(opened)
+        rows = table(pair_table)
         assert rows[0]["p"] == "3/5", typed
         p = [Fraction(row["p"]) for row in rows]
         assert sum(p) == 1
         agrees(rows, p, [Fraction(row["q"]) for row in rows])
 
 
-def test_a_value_that_cannot_be_is_refused_and_nothing_changes(opened):
-    before = [row["laws"] for row in table(opened)]
-    box = opened.get_by_label("p of token 0, typed")
+def test_a_value_that_cannot_be_is_refused_and_nothing_changes(pair_table):
+    before = [row["laws"] for row in table(pair_table)]
+    box = pair_table.get_by_label("p of token 0, typed")
     for typed in ("abc", "-1/2", "3/2", "1/0", "1e3", "1/100003"):
         box.fill("1/2")
         box.press("Enter")
@@ -132,32 +140,42 @@ def test_a_value_that_cannot_be_is_refused_and_nothing_changes(opened):
         box.fill(typed)
         box.press("Enter")
         assert box.get_attribute("aria-invalid") == "true", typed
-        assert opened.locator("#table .problem").inner_text()
-        assert [row["laws"] for row in table(opened)] == before
+        assert pair_table.locator("#table .problem").inner_text()
+        assert [row["laws"] for row in table(pair_table)] == before
 
 
-def test_a_bar_moves_by_arrow_keys_and_says_what_followed(opened):
-    bar = opened.get_by_role("slider", name="p of token 0")
+def test_a_bar_moves_by_arrow_keys_and_says_what_followed(pair_table):
+    bar = pair_table.get_by_role("slider", name="p of token 0")
     bar.focus()
     bar.press("ArrowRight")
-    rows = table(opened)
+    rows = table(pair_table)
     assert rows[0]["p"] == "11/20"
     p = [Fraction(row["p"]) for row in rows]
     assert sum(p) == 1
     agrees(rows, p, [Fraction(row["q"]) for row in rows])
-    opened.locator("#announcer", has_text="P of reject is").wait_for(state="attached")
+    pair_table.locator("#announcer", has_text="P of reject is").wait_for(state="attached")
 
 
-def test_a_bar_can_be_dragged(opened):
-    bar = opened.get_by_role("slider", name="q of token 1")
+def test_what_was_refused_goes_when_the_bar_moves(pair_table):
+    box = pair_table.get_by_label("p of token 0, typed")
+    box.fill("abc")
+    box.press("Enter")
+    assert box.get_attribute("aria-invalid") == "true"
+    pair_table.get_by_role("slider", name="p of token 0").press("ArrowRight")
+    assert table(pair_table)[0]["p"] == "11/20"
+    assert box.get_attribute("aria-invalid") == "false"
+
+
+def test_a_bar_can_be_dragged(pair_table):
+    bar = pair_table.get_by_role("slider", name="q of token 1")
     bar.scroll_into_view_if_needed()
     box = bar.bounding_box()
     y = box["y"] + box["height"] / 2
-    opened.mouse.move(box["x"] + box["width"] / 2, y)
-    opened.mouse.down()
-    opened.mouse.move(box["x"] + box["width"] - 2, y, steps=4)
-    opened.mouse.up()
-    rows = table(opened)
+    pair_table.mouse.move(box["x"] + box["width"] / 2, y)
+    pair_table.mouse.down()
+    pair_table.mouse.move(box["x"] + box["width"] - 2, y, steps=4)
+    pair_table.mouse.up()
+    rows = table(pair_table)
     assert Fraction(rows[1]["q"]) > Fraction(9, 10)
     p, q = ([Fraction(row[name]) for row in rows] for name in "pq")
     assert sum(q) == 1

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from browser.grading import Exercise
 from browser.lab import predict, settled
-from browser.test_code import CODE, Exercise
+from draftproof.lesson.shelf import find
 
 ROOT = Path(__file__).parents[2]
 SMALL_ENOUGH = 12_000_000
@@ -51,4 +52,4 @@ def test_the_lesson_runs_from_the_wheel(visit, start, installed, tmp_path):
     lab = start(tmp_path, command=(str(installed.with_name("draftproof")),), PYTHONPATH="")
     page = predict(settled(visit(lab.address, python=True)))
     page.locator(".python.ready").wait_for(timeout=30_000)
-    assert "24 of 24 tests passed" in Exercise(page).run(CODE.reference)
+    assert "24 of 24 tests passed" in Exercise(page).run(find(3).step("code").reference)
