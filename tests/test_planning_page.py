@@ -33,5 +33,5 @@ def test_code_prints_what_the_page_shows(code, printed):
 
 
 def test_the_page_has_its_three_cases():
-    assert len(SHOWN) == 2
+    assert len(SHOWN) == 5
     assert len(CODE) == 1

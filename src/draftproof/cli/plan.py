@@ -402,9 +402,10 @@ def _show(
         console.print()
         title = "tokens in a pass" if batch == 1 else f"tokens of each of {batch}"
         console.print(roofline(points[:MOST_POINTS], title), soft_wrap=False)
+    each = "" if batch == 1 else f" for each of {batch} sequences"
     console.print(
         f"\nk = {chosen.k}: {float(chosen.expected_tokens):.4f} tokens per round, "
-        f"{float(chosen.throughput):.1f} tokens per second against "
+        f"{float(chosen.throughput):.1f} tokens per second{each} against "
         f"{float(1 / costs.t_target):.1f} plain: {float(chosen.speedup):.3f}x.",
         soft_wrap=False,
     )
