@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from draftproof.audit.auditing import Audit, audit, prepare
     from draftproof.audit.catalogue import ACQUITTED, STEP_SUSPECTS, find_suspect
-    from draftproof.audit.diagnosis import Diagnosis, telling_input
+    from draftproof.audit.diagnosis import Diagnosis, diagnose, telling_input
     from draftproof.audit.enumerate import enumerate_sampler
     from draftproof.audit.findings import Report
+    from draftproof.audit.loop_bugs import LoopWorld
+    from draftproof.audit.loops import audit_loop, prepare_loops
     from draftproof.audit.sequential import Budget
 
 _HOME = {
     "draftproof.audit.auditing": ("Audit", "audit", "prepare"),
     "draftproof.audit.catalogue": ("ACQUITTED", "STEP_SUSPECTS", "find_suspect"),
-    "draftproof.audit.diagnosis": ("Diagnosis", "telling_input"),
+    "draftproof.audit.diagnosis": ("Diagnosis", "diagnose", "telling_input"),
     "draftproof.audit.enumerate": ("enumerate_sampler",),
     "draftproof.audit.findings": ("Report",),
+    "draftproof.audit.loop_bugs": ("LoopWorld",),
+    "draftproof.audit.loops": ("audit_loop", "prepare_loops"),
     "draftproof.audit.sequential": ("Budget",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
@@ -34,11 +38,15 @@ __all__ = [
     "Audit",
     "Budget",
     "Diagnosis",
+    "LoopWorld",
     "Report",
     "audit",
+    "audit_loop",
+    "diagnose",
     "enumerate_sampler",
     "find_suspect",
     "prepare",
+    "prepare_loops",
     "telling_input",
 ]
 

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from draftproof.audit.cases import Case, cases_for
+from draftproof.audit.cases import Case, Source, cases_for
 from draftproof.audit.diagnosis import Diagnosis, by_law, weighed
 from draftproof.audit.enumerate import Enumeration, TooManyBranches
 from draftproof.audit.evidence import partition
@@ -34,10 +34,10 @@ ENUMERATION_SHARE = 0.5
 
 
 class _Watch:
-    """The function under audit; its enumeration is given up on when time or patience is over."""
+    """Watches the calls of what is audited; ends its enumeration when time or patience is over."""
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self._fn, self._until, self._slow = fn, math.inf, 0
+    def __init__(self) -> None:
+        self._until, self._slow = math.inf, 0
 
     def give_until(self, moment: float) -> None:
         """Let enumeration go on until a moment of the monotonic clock; infinity lifts it."""
@@ -48,14 +48,19 @@ class _Watch:
         """True when enumeration should not be tried any more."""
         return self._slow >= PATIENCE or time.monotonic() > self._until
 
-    def __call__(self, *arguments: Any) -> Any:
-        if self.over and self._until < math.inf:
-            raise TooManyBranches("it took too long")
-        try:
-            return self._fn(*arguments)
-        except OutOfTime:
-            self._slow += 1
-            raise
+    def over_calls(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the function with its calls watched."""
+
+        def watched(*arguments: Any) -> Any:
+            if self.over and self._until < math.inf:
+                raise TooManyBranches("it took too long")
+            try:
+                return fn(*arguments)
+            except OutOfTime:
+                self._slow += 1
+                raise
+
+        return watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,7 @@ def prepare(
     q: RowLike | None = None,
     *,
     signature: str = "step",
+    source: Source | None = None,
     budget: Budget | None = None,
     name: str | None = None,
 ) -> Audit:
@@ -131,6 +137,9 @@ def prepare(
     signature
         ``"step"``: ``fn(p, q, rng) -> token``. ``"block"``: ``fn(target_rows, draft_rows,
         draft_tokens, rng) -> (accepted, token)``. ``"batch"``: the same over lists.
+    source
+        Where its luck comes from: a NumPy Generator by default, PyTorch, or uniforms as its last
+        argument.
     budget
         Error level, size to exclude, samples, seconds, seed.
     name
@@ -138,20 +147,39 @@ def prepare(
     """
     if not callable(fn):
         raise InvalidInput(f"fn is {fn!r}, which cannot be called; give a function.")
-    spent = budget or Budget()
-    watch = _Watch(fn)
-    cases = tuple(cases_for(watch, p, q, signature))
-    announced = tuple(Bets.on(cases).announced(spent.level))
     called = name or str(getattr(fn, "__qualname__", type(fn).__name__))
-    return Audit(called, signature, cases, spent, watch, announced)
+
+    def cases(watched: Watched) -> Sequence[Case]:
+        return cases_for(watched(fn), p, q, signature, source or Source())
+
+    return prepared(cases, signature=signature, budget=budget, name=called)
 
 
-def audit(
+Watched: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def prepared(
+    cases: Callable[[Watched], Sequence[Case]],
+    *,
+    signature: str,
+    budget: Budget | None,
+    name: str,
+) -> Audit:
+    """Get an audit of any cases ready; they are made with the functions under audit watched."""
+    spent, watch = budget or Budget(), _Watch()
+    made = tuple(cases(watch.over_calls))
+    announced = tuple(Bets.on(made).announced(spent.level))
+    return Audit(name, signature, made, spent, watch, announced)
+
+
+def audit(  # noqa: PLR0913
     fn: Callable[..., Any],
     p: RowLike | None = None,
     q: RowLike | None = None,
     *,
     signature: str = "step",
+    luck: str = "numpy",
+    uniforms: int | None = None,
     level: float = 1e-6,
     detect: float = 0.05,
     max_samples: int = 200_000,
@@ -164,6 +192,11 @@ def audit(
     ----------
     fn, p, q, signature
         As for `prepare`.
+    luck
+        ``"numpy"``: its last argument is a NumPy Generator. ``"torch"``: a `torch.Generator`,
+        rows are tensors, and PyTorch's global generator may be drawn from as well.
+    uniforms
+        How many uniforms it takes as its last argument instead of a generator.
     level
         A correct sampler is refuted with at most this probability, however long the audit.
     detect
@@ -188,7 +221,8 @@ def audit(
     budget = Budget(
         level=level, detect=detect, max_samples=max_samples, seed=seed, seconds=time_limit
     )
-    return prepare(fn, p, q, signature=signature, budget=budget).run()
+    source = Source(luck, uniforms)
+    return prepare(fn, p, q, signature=signature, source=source, budget=budget).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +318,8 @@ class _Reporter:
         if self.gathered is not None and self.gathered.process.refuted:
             return weighed(self.gathered.process.weights(), self.gathered.bets.twins)
         cases = [self.audit.cases[at] for at in self.laws]
-        return by_law(cases, [found.law for found in self.laws.values()])
+        slack = max(float(found.tolerance) for found in self.laws.values())
+        return by_law(cases, [found.law for found in self.laws.values()], slack)
 
     def _findings(self) -> list[Finding]:
         findings = []

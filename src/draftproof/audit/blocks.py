@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from draftproof.audit.explore import explore_symbols
-from draftproof.audit.foreign import Fault, guarded, read_verdict, time_limit
+from draftproof.audit.foreign import Fault, Foreign, read_verdict
 from draftproof.audit.shapes import Rows, Text
 from draftproof.backends.table import Table, fractions
 from draftproof.dist import Row
@@ -83,14 +83,13 @@ class BlockSampler:
     Examples
     --------
     >>> from draftproof.audit.suspects_blocks import TOKEN_WISE
-    >>> play = BlockSampler(BLOCK_WORLDS[0], TOKEN_WISE.judge, seconds=None)
+    >>> play = BlockSampler(BLOCK_WORLDS[0], Foreign(TOKEN_WISE.judge))
     >>> len(play(np.random.default_rng(0)))
     3
     """
 
-    def __init__(self, world: BlockWorld, fn: Verifier, seconds: float | None) -> None:
-        self._rows, self._k = world.rows.as_floats(), world.k
-        self._fn, self._seconds = fn, seconds
+    def __init__(self, world: BlockWorld, foreign: Foreign) -> None:
+        self._rows, self._k, self._foreign = world.rows.as_floats(), world.k, foreign
         self._along = cache(self._rows_along)
 
     def _rows_along(self, chain: Text) -> tuple[Row, Row]:
@@ -111,8 +110,7 @@ class BlockSampler:
 
     def _judged(self, chain: Text, rng: np.random.Generator) -> Text | Fault:
         target, draft = (rows.copy() for rows in self._along(chain))
-        with time_limit(self._seconds):
-            value = guarded(lambda: self._fn(target, draft, np.array(chain, dtype=np.int64), rng))
+        value = self._foreign.sampled(rng, target, draft, np.array(chain, dtype=np.int64))
         emitted = value if isinstance(value, Fault) else read_verdict(value, chain, len(target[0]))
         if isinstance(emitted, tuple):
             return tuple(token for token in emitted if isinstance(token, int))

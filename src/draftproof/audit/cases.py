@@ -18,7 +18,7 @@ import numpy as np
 from draftproof.audit.blocks import BLOCK_WORLDS, BlockSampler, BlockWorld
 from draftproof.audit.catalogue import STEP_SUSPECTS
 from draftproof.audit.enumerate import Enumeration, enumerate_sampler
-from draftproof.audit.foreign import Fault, guarded, read_token, time_limit
+from draftproof.audit.foreign import LUCK, Fault, Foreign, check_choice, read_token
 from draftproof.audit.pairs import PAIRS, Pair, spelled
 from draftproof.audit.suspects import Suspect, laws_of, same_law
 from draftproof.audit.suspects_blocks import BLOCK_SUSPECTS
@@ -75,14 +75,37 @@ class Case:
         return np.array([law.get(outcome, Fraction(0)) for outcome in self.outcomes], dtype=object)
 
 
-def step_case(fn: Callable[..., Any], pair: Pair, suspects: Sequence[Suspect]) -> Case:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a function gets its luck: see `draftproof.audit.foreign.Foreign`."""
+
+    luck: str = "numpy"
+    uniforms: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("luck", self.luck, LUCK)
+        if self.uniforms is not None and (isinstance(self.uniforms, bool) or self.uniforms < 1):
+            raise InvalidInput(f"uniforms is {self.uniforms!r}; it must be 1 or more, or None.")
+
+    def of(self, fn: Callable[..., Any]) -> Foreign:
+        """Give the function, to be called once on luck that is drawn."""
+        return Foreign(fn, self.luck, self.uniforms, CALL_SECONDS)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Give what `enumerate_sampler` is told about it."""
+        return {"luck": self.luck, "uniforms": self.uniforms, "seconds": CALL_SECONDS}
+
+
+def step_case(
+    fn: Callable[..., Any], pair: Pair, suspects: Sequence[Suspect], source: Source = Source()
+) -> Case:
     """Give the case of a speculative step ``fn(p, q, rng)`` on one pair of rows."""
     p, q = pair.p.astype(np.float64), pair.q.astype(np.float64)
-    size = len(p)
+    size, foreign = len(p), source.of(fn)
 
     def sample(rng: np.random.Generator) -> int | Fault:
-        with time_limit(CALL_SECONDS):
-            value = guarded(lambda: fn(p.copy(), q.copy(), rng))
+        value = foreign.sampled(rng, p.copy(), q.copy())
         return value if isinstance(value, Fault) else read_token(value, size)
 
     return Case(
@@ -92,15 +115,15 @@ def step_case(fn: Callable[..., Any], pair: Pair, suspects: Sequence[Suspect]) -
         wanted=pair.p,
         laws=laws_of(suspects, pair.p if size <= 64 else p, pair.q if size <= 64 else q),
         sample=sample,
-        enumerate=lambda: enumerate_sampler(fn, pair.p, pair.q, seconds=CALL_SECONDS),
+        enumerate=lambda: enumerate_sampler(fn, pair.p, pair.q, **source.options),
     )
 
 
-def block_case(fn: Callable[..., Any], world: BlockWorld) -> Case:
+def block_case(fn: Callable[..., Any], world: BlockWorld, source: Source = Source()) -> Case:
     """Give the case of a block verifier in one world."""
     texts = world.texts
     place = {text: at for at, text in enumerate(texts)}
-    play = BlockSampler(world, fn, CALL_SECONDS)
+    play = BlockSampler(world, source.of(fn))
 
     def sample(rng: np.random.Generator) -> int | Fault:
         text = play(rng)
@@ -115,7 +138,7 @@ def block_case(fn: Callable[..., Any], world: BlockWorld) -> Case:
         laws=block_laws(world),
         sample=sample,
         enumerate=lambda: enumerate_sampler(
-            fn, world.target, world.draft, signature="block", k=world.k, seconds=CALL_SECONDS
+            fn, world.target, world.draft, signature="block", k=world.k, **source.options
         ),
     )
 
@@ -132,7 +155,7 @@ LENGTHS = (1, 2)
 """Tokens drafted by the two requests of a batch."""
 
 
-def batch_cases(fn: Callable[..., Any], world: BlockWorld) -> list[Case]:
+def batch_cases(fn: Callable[..., Any], world: BlockWorld, source: Source = Source()) -> list[Case]:
     """Give the cases of a batched verifier in one world: one for each request of a batch of two.
 
     Enumeration looks at the batch as a whole, neighbours and slots included; sampling watches
@@ -142,12 +165,12 @@ def batch_cases(fn: Callable[..., Any], world: BlockWorld) -> list[Case]:
     @cache
     def whole() -> Enumeration:
         return enumerate_sampler(
-            fn, world.target, world.draft, signature="batch", k=LENGTHS, seconds=CALL_SECONDS
+            fn, world.target, world.draft, signature="batch", k=LENGTHS, **source.options
         )
 
     def alone(request: int) -> Case:
         own = world.rolled(request, LENGTHS[request])
-        case = block_case(_beside_a_neighbour(fn, request), own)
+        case = block_case(_beside_a_neighbour(fn, request), own, source)
         return replace(case, enumerate=lambda: _of_request(whole(), request))
 
     return [alone(request) for request in range(len(LENGTHS))]
@@ -170,10 +193,11 @@ def _beside_a_neighbour(fn: Callable[..., Any], slot: int) -> Callable[..., Any]
     needs no luck.
     """
 
-    def judge(target: Row, draft: Row, tokens: Any, rng: np.random.Generator) -> Any:
-        sure = np.zeros((2, target.shape[1]))
+    def judge(target: Any, draft: Any, tokens: Any, rng: Any) -> Any:
+        sure = target[:1] * 0
         sure[:, 0] = 1
-        requests = [(target, draft, tokens), (sure, sure[:1], np.array([0]))]
+        both = sure.repeat(2, 1) if hasattr(sure, "new_zeros") else np.repeat(sure, 2, axis=0)
+        requests = [(target, draft, tokens), (both, sure, tokens[:1] * 0)]
         ordered = requests if slot == 0 else requests[::-1]
         answers = fn(*([part[at] for part in ordered] for at in range(3)), rng)
         if not isinstance(answers, list | tuple) or len(answers) != len(ordered):
@@ -184,7 +208,11 @@ def _beside_a_neighbour(fn: Callable[..., Any], slot: int) -> Callable[..., Any]
 
 
 def cases_for(
-    fn: Callable[..., Any], p: RowLike | None, q: RowLike | None, signature: str
+    fn: Callable[..., Any],
+    p: RowLike | None,
+    q: RowLike | None,
+    signature: str,
+    source: Source = Source(),
 ) -> list[Case]:
     """Give the cases of an audit: the rows given, or the stated battery."""
     if signature not in ("step", "block", "batch"):
@@ -194,11 +222,13 @@ def cases_for(
         raise InvalidInput(f"{missing} is missing; give both rows, or neither.")
     given = None if p is None or q is None else Pair("the rows given", *check_pair(p, q))
     if signature == "step":
-        return [step_case(fn, pair, STEP_SUSPECTS) for pair in ([given] if given else PAIRS)]
+        return [
+            step_case(fn, pair, STEP_SUSPECTS, source) for pair in ([given] if given else PAIRS)
+        ]
     worlds = [_constant_world(given)] if given else BLOCK_WORLDS
     if signature == "block":
-        return [block_case(fn, world) for world in worlds]
-    return [case for world in worlds for case in batch_cases(fn, world)]
+        return [block_case(fn, world, source) for world in worlds]
+    return [case for world in worlds for case in batch_cases(fn, world, source)]
 
 
 def _constant_world(pair: Pair) -> BlockWorld:

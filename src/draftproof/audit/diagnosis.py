@@ -11,23 +11,28 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from draftproof.audit.blocks import BLOCK_WORLDS
 from draftproof.audit.cases import Case, block_laws
 from draftproof.audit.catalogue import STEP_SUSPECTS
-from draftproof.audit.evidence import OPEN
+from draftproof.audit.evidence import OPEN, EProcess
+from draftproof.audit.loop_bugs import LOOP_BUGS, LOOP_WORLDS, LoopBug, loop_laws
 from draftproof.audit.pairs import PAIRS
-from draftproof.audit.suspects import SAME, Suspect
+from draftproof.audit.suspects import SAME, Suspect, grouped, laws_of, same_law
 from draftproof.audit.suspects_blocks import BLOCK_SUSPECTS, BlockSuspect
-from draftproof.dist import Row
+from draftproof.dist import Row, RowLike, check_pair, check_row
 from draftproof.errors import InvalidInput
 
-KNOWN: dict[str, Suspect | BlockSuspect] = {
+KNOWN: dict[str, Suspect | BlockSuspect | LoopBug] = {
+    **{bug.name: bug for bug in LOOP_BUGS},
     **{suspect.name: suspect for suspect in STEP_SUSPECTS},
     **{suspect.name: suspect for suspect in BLOCK_SUSPECTS},
 }
+
+IN_A_LOOP = frozenset(bug.name for bug in LOOP_BUGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,9 @@ def weighed(weights: Mapping[str, float], twins: Mapping[str, Sequence[str]]) ->
     return Diagnosis(tuple(suspects), first, others, telling)
 
 
-def matching(cases: Sequence[Case], laws: Sequence[Mapping[Hashable, Fraction]]) -> list[str]:
+def matching(
+    cases: Sequence[Case], laws: Sequence[Mapping[Hashable, Fraction]], slack: float = SAME
+) -> list[str]:
     """Name the suspects whose law is the law seen, in every case; the most telling first."""
     seen = [case.as_row(law).astype(np.float64) for case, law in zip(cases, laws, strict=True)]
     names = dict.fromkeys(name for case in cases for name in case.laws)
@@ -111,18 +118,115 @@ def matching(cases: Sequence[Case], laws: Sequence[Mapping[Hashable, Fraction]])
         name
         for name in names
         if all(
-            name in case.laws and _distance(case.laws[name], row) < SAME
+            name in case.laws and _distance(case.laws[name], row) < slack
             for case, row in zip(cases, seen, strict=True)
         )
     ]
 
 
-def by_law(cases: Sequence[Case], laws: Sequence[Mapping[Hashable, Fraction]]) -> Diagnosis:
-    """Diagnose laws that were found exactly."""
-    same = matching(cases, laws)
+def by_law(
+    cases: Sequence[Case], laws: Sequence[Mapping[Hashable, Fraction]], slack: float = SAME
+) -> Diagnosis:
+    """Diagnose laws that were found, each probability to within `slack`."""
+    same = matching(cases, laws, max(slack, SAME))
     if not same:
         return weighed({OPEN: 1.0}, {})
     return weighed({same[0]: 1.0}, {same[0]: same})
+
+
+DIAGNOSIS_LEVEL = 1e-3
+
+
+def diagnose(
+    seen: RowLike | Mapping[int, Any], p: RowLike, q: RowLike, *, level: float = DIAGNOSIS_LEVEL
+) -> Diagnosis:
+    """Say which known bug explains best what a speculative step emitted.
+
+    Counts are weighed by likelihood: the weight of a suspect with the law r is proportional to
+    the product of ``r(x)`` over the tokens x that came out, and an open bet on the frequencies
+    themselves stands for bugs that nobody wrote down. A law that is known exactly is compared.
+
+    Parameters
+    ----------
+    seen
+        How often each token came out, as integers; or the law itself, as fractions or floats
+        that sum to 1.
+    p, q
+        The target's row and the draft's.
+    level
+        Counts that a correct step would give with more than this probability are not diagnosed.
+
+    Returns
+    -------
+    The suspects by weight, the best by name, its public reports, the suspects that this input
+    cannot tell from it, and the input that would. Empty where nothing is wrong.
+
+    Raises
+    ------
+    NotADistribution, InvalidInput
+        If a row is none, or `seen` has another length.
+
+    Examples
+    --------
+    >>> worked = [0.5, 0.3, 0.2], [0.25, 0.5, 0.25]
+    >>> found = diagnose([3_741, 3_752, 2_507], *worked)
+    >>> found.best, found.suspects[0].weight > 0.3
+    ('resample from p', True)
+    >>> found.twins
+    ('drafted stop token dropped', 'siblings not renewed')
+    >>> print(found.telling[1])
+    No input of the battery tells it from 'siblings not renewed': the two give one law.
+    >>> telling_input(found.best, found.twins[0]).rows
+    'p = (1/3, 2/3, 0, 0), q = (0, 0, 1/4, 3/4)'
+    >>> law = [Fraction(3, 8), Fraction(3, 8), Fraction(1, 4)]
+    >>> diagnose(law, *worked).suspects[0].name
+    'resample from p'
+    >>> diagnose([5_010, 2_990, 2_000], *worked).best is None
+    True
+    """
+    target, draft = check_pair(p, q)
+    laws = laws_of(STEP_SUSPECTS, target, draft)
+    shown = {name: law for name, law in laws.items() if not same_law(law, target)}
+    groups = grouped([(name, [law]) for name, law in shown.items()])
+    twins = {group[0]: group for group in groups}
+    row = _as_row(seen, len(target))
+    if _is_law(row):
+        return _of_law(row, target, shown, twins)
+    process = EProcess(target, {name: shown[name] for name in twins}, level=level)
+    process.update(np.repeat(np.arange(len(row)), row.astype(np.int64)))
+    return weighed(process.weights(), twins) if process.refuted else Diagnosis()
+
+
+def _of_law(
+    row: Row, target: Row, shown: Mapping[str, Row], twins: Mapping[str, Sequence[str]]
+) -> Diagnosis:
+    if same_law(row, target):
+        return Diagnosis()
+    best = next((name for name in twins if same_law(shown[name], row)), OPEN)
+    return weighed({best: 1.0}, twins)
+
+
+def _as_row(seen: RowLike | Mapping[int, Any], size: int) -> Row:
+    """Give counts or a law as an array over the vocabulary."""
+    if isinstance(seen, Mapping):
+        strange = [token for token in seen if token not in range(size)]
+        if strange:
+            raise InvalidInput(f"seen has token {strange[0]!r}; ids go from 0 to {size - 1}.")
+        seen = [seen.get(token, 0) for token in range(size)]
+    row = np.asarray(seen)
+    if row.shape != (size,):
+        raise InvalidInput(f"seen has the shape {row.shape}; give one entry for each of {size}.")
+    if any(entry < 0 for entry in row) or not any(row):
+        raise InvalidInput("seen must hold counts or probabilities: none below 0, not all 0.")
+    return row
+
+
+def _is_law(row: Row) -> bool:
+    """Tell a law from counts, which are integers."""
+    if np.issubdtype(row.dtype, np.integer):
+        return False
+    check_row(row, name="seen")
+    return True
 
 
 def _distance(one: Row, other: Row) -> float:
@@ -152,8 +256,8 @@ def telling_input(one: str, other: str) -> Telling | None:
     True
     """
     found = [Telling(rows, _total_variation(a, b)) for rows, a, b in _both(one, other)]
-    best = max(found, key=lambda item: item.total_variation)
-    return best if best.total_variation > SAME else None
+    best = max(found, key=lambda item: item.total_variation, default=None)
+    return best if best is not None and best.total_variation > SAME else None
 
 
 def _both(one: str, other: str) -> Iterable[tuple[str, Row, Row]]:
@@ -163,6 +267,9 @@ def _both(one: str, other: str) -> Iterable[tuple[str, Row, Row]]:
     if isinstance(some, BlockSuspect) and isinstance(others, BlockSuspect):
         laws = [(world.name, block_laws(world)) for world in BLOCK_WORLDS]
         return [(name, known[one], known[other]) for name, known in laws]
+    if one in IN_A_LOOP and other in IN_A_LOOP:
+        loops = [(f"a loop with {world.name}", loop_laws(world)) for world in LOOP_WORLDS]
+        return [(name, ran[one], ran[other]) for name, ran in loops if {one, other} <= ran.keys()]
     raise InvalidInput(f"{one!r} and {other!r} are not two suspects of one kind.")
 
 

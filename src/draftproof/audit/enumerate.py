@@ -28,7 +28,7 @@ from draftproof.audit.explore import (
 )
 from draftproof.audit.foreign import LUCK, SIGNATURES, Fault, Foreign, check_choice
 from draftproof.audit.generators import Tape, TapeGenerator
-from draftproof.audit.shapes import EXAMINERS, Examined, Rows, Text
+from draftproof.audit.shapes import EXAMINERS, Examined, Examiner, Explore, Rows, Text
 from draftproof.audit.symbols import DOUBLE, NeedsNumbers
 from draftproof.backends.table import Table
 from draftproof.dist import RowLike
@@ -217,10 +217,22 @@ def enumerate_sampler(
     """
     examine = EXAMINERS[check_choice("signature", signature, SIGNATURES)]
     foreign = Foreign(fn, check_choice("luck", luck, LUCK), uniforms, seconds)
-    lengths = _lengths(signature, k)
-    rows = Rows.of(p, q)
+    return enumerated(
+        examine, foreign, Rows.of(p, q), lengths=_lengths(signature, k), max_runs=max_runs
+    )
+
+
+def enumerated(
+    examine: Examiner,
+    foreign: Foreign,
+    rows: Rows,
+    *,
+    lengths: tuple[int, ...] = (),
+    max_runs: int = 200_000,
+) -> Enumeration:
+    """Find the law of foreign code as `examine` looks at it; see `enumerate_sampler`."""
     last: NeedsNumbers | None = None
-    for attempt in _attempts(rows, luck, max_runs):
+    for attempt in _attempts(rows, foreign.luck, max_runs):
         try:
             examined = examine(foreign, attempt.rows, lengths, attempt.explore)
         except HiddenLuck:
@@ -232,7 +244,7 @@ def enumerate_sampler(
             continue  # the code may only be refusing fractions; floats will tell
         found = _report(examined, attempt)
         if not found.sound:
-            _confirm(examined, partial(examine, foreign, attempt.rows, lengths, attempt.explore))
+            _confirm(examined, partial(examine, foreign, attempt.rows, lengths, attempt.again))
         return found
     raise last or NeedsNumbers("no attempt could follow the code")
 
@@ -263,16 +275,20 @@ def _lengths(signature: str, k: int | Sequence[int] | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """Rows in one arithmetic, and a way to explore."""
+    """Rows in one arithmetic, a way to explore, and one to find a law again."""
 
     rows: Rows
     method: str
-    explore: Callable[[Play, Sequence[Text]], Explored]
+    explore: Explore
+    again: Explore
 
 
 def _attempts(rows: Rows, luck: str, max_runs: int) -> list[_Attempt]:
     def by_symbols(play: Play, _: Sequence[Text]) -> Explored:
         return explore_symbols(play, max_runs=max_runs)
+
+    def once_more(play: Play, _: Sequence[Text]) -> Explored:
+        return explore_symbols(play, max_runs=max_runs, repeats=False)
 
     floats = rows.as_floats()
 
@@ -283,11 +299,11 @@ def _attempts(rows: Rows, luck: str, max_runs: int) -> list[_Attempt]:
         return replace(explored, runs=explored.runs + CROSS_CHECK_DRAWS)
 
     attempts = [
-        _Attempt(floats, "symbols", by_symbols),
-        _Attempt(floats, "bisection", by_bisection),
+        _Attempt(floats, "symbols", by_symbols, once_more),
+        _Attempt(floats, "bisection", by_bisection, by_bisection),
     ]
     if rows.fractions and luck == "numpy":
-        return [_Attempt(rows, "symbols", by_symbols), *attempts]
+        return [_Attempt(rows, "symbols", by_symbols, once_more), *attempts]
     return attempts
 
 

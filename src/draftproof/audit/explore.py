@@ -84,8 +84,10 @@ def _require_repeat(play: Play, branch: _Replay, outcome: Hashable) -> None:
         raise HiddenLuck
 
 
-def explore_symbols(play: Play, *, max_runs: int = 200_000) -> Explored:
+def explore_symbols(play: Play, *, max_runs: int = 200_000, repeats: bool = True) -> Explored:
     """Enumerate code through comparisons with symbolic uniforms: an exact law.
+
+    With `repeats` the first runs are repeated, to see whether the luck handed over is all of it.
 
     Raises
     ------
@@ -110,7 +112,7 @@ def explore_symbols(play: Play, *, max_runs: int = 200_000) -> Explored:
         rounding = max(rounding, generator._ledger.rounding)
         reused.update(dict.fromkeys(map(_twice, generator._ledger.drawn)))
         runs += 1
-        if runs <= ONCE and not getattr(outcome, "late", False):
+        if repeats and runs <= ONCE and not getattr(outcome, "late", False):
             for _ in range(REPEATS if runs <= OFTEN else 1):
                 _require_repeat(play, branch, outcome)
         while script and script[-1] + 1 == branch.sizes[len(script) - 1]:

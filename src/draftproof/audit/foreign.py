@@ -259,6 +259,17 @@ class Foreign:
         luck = rng if self.uniforms is None else rng.random(self.uniforms)
         return self._guarded(lambda: self.fn(*arguments, luck))
 
+    def sampled(self, rng: np.random.Generator, *arguments: Any) -> Any:
+        """Call the function once on luck that is drawn, from `rng` or from a seed drawn from it."""
+        if self.luck == "torch":
+            from draftproof.audit import torch_luck
+
+            tensors = [_each(torch_luck.tensor, argument) for argument in arguments]
+            last = torch_luck.seeded(rng, self.uniforms)
+            return self._guarded(lambda: self.fn(*tensors, last))
+        luck = rng if self.uniforms is None else rng.random(self.uniforms)
+        return self._guarded(lambda: self.fn(*arguments, luck))
+
     def _guarded(self, call: Callable[[], Any]) -> Any:
         with time_limit(self.seconds):
             return guarded(call)

@@ -46,6 +46,8 @@ class Suspect:
         The smallest input on which it shows, in words.
     most
         Largest vocabulary for which the law is worth its time.
+    parts
+        The parts it was put together from, where it is speculative sampling with some exchanged.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Suspect:
     law: Law
     probe: str = ""
     most: int = 2**31
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +137,13 @@ def exchanged(name: str, about: str, *references: str, probe: str = "", **parts:
     """Give the suspect that is speculative sampling with these parts exchanged."""
     made = Parts(**parts)
     return Suspect(
-        name=name, about=about, references=references, step=made.step, law=made.law, probe=probe
+        name=name,
+        about=about,
+        references=references,
+        step=made.step,
+        law=made.law,
+        probe=probe,
+        parts=made,
     )
 
 

@@ -6,14 +6,16 @@ token)``, most of them as token-wise verification with one part exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from draftproof.audit.suspects import draw, likeliest_of, ratio
-from draftproof.dist import Row
+from draftproof.contracts import Text
+from draftproof.dist import Row, normalised
 from draftproof.rules.judging import correction, without
 
 Judge: TypeAlias = Callable[[Row, Row, Any, np.random.Generator], tuple[int, int]]
@@ -28,6 +30,7 @@ class BlockSuspect:
     references: tuple[str, ...] = ()
     judge: Judge
     probe: str = ""
+    parts: BlockParts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +59,31 @@ class BlockParts:
                 return at, draw(rng, self.rest(target[self.rest_row(at, n)], q, token))
         return n, draw(rng, target[self.bonus_row(n)])
 
+    def law(self, target: Row, draft: Row, tokens: Text) -> Iterator[tuple[Text, Any]]:
+        """Give what `judge` emits for one chain, with probabilities: closed form of the same."""
+        n, going = len(tokens), Fraction(1)
+        for at in range(self.first_judged, n):
+            token, q = tokens[at], draft[at]
+            keeps = self.keeps(target[self.row(at, n)], q, token)
+            onward = min(going, keeps) if self.one_coin else going * keeps
+            if onward < going:
+                rest = normalised(self.rest(target[self.rest_row(at, n)], q, token))
+                yield from _then(tokens[:at], rest, going - onward)
+            going = onward
+        yield from _then(tokens, target[self.bonus_row(n)], going)
+
+
+def _then(begun: Text, row: Row, weight: Any) -> Iterator[tuple[Text, Any]]:
+    """Give every way to end a round with one more token."""
+    return (((*begun, token), weight * p) for token, p in enumerate(row) if weight * p > 0)
+
 
 def _exchanged(
     name: str, about: str, *references: str, probe: str = "", **parts: Any
 ) -> BlockSuspect:
     made = BlockParts(**parts)
     return BlockSuspect(
-        name=name, about=about, references=references, judge=made.judge, probe=probe
+        name=name, about=about, references=references, judge=made.judge, probe=probe, parts=made
     )
 
 

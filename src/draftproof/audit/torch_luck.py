@@ -137,6 +137,14 @@ def last_argument(uniforms: int | None) -> Any:
     return torch.Generator() if uniforms is None else torch.rand(uniforms, dtype=torch.float64)
 
 
+def seeded(rng: np.random.Generator, uniforms: int | None) -> Any:
+    """Seed PyTorch's global generator, and give the last argument with luck that is drawn."""
+    torch.manual_seed(int(rng.integers(2**62)))
+    if uniforms is not None:
+        return torch.rand(uniforms, dtype=torch.float64)
+    return torch.Generator().manual_seed(int(rng.integers(2**62)))
+
+
 def rounding_of(dtype: Any) -> Fraction:
     """Rounding allowed for each edge with numbers of this type: four times their epsilon."""
     return 4 * Fraction(torch.finfo(dtype).eps) if dtype.is_floating_point else Fraction(0)

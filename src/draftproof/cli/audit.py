@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from draftproof.audit.auditing import Audit, prepare
+from draftproof.audit.cases import Source
 from draftproof.audit.findings import Finding, Report
 from draftproof.audit.report import VERDICTS, as_html, as_json, bound_words, shown
 from draftproof.audit.sequential import Budget
@@ -34,6 +35,9 @@ CODES = {
     "inconclusive": INCONCLUSIVE,
 }
 
+LOOPS = {"transformers": "assistant model", "transformers-prompt-lookup": "prompt lookup"}
+"""Decode loops of libraries by name, with the way they draft."""
+
 
 @click.command(
     epilog="""\b
@@ -41,6 +45,8 @@ CODES = {
       draftproof audit sampler.py:step
       draftproof audit package.module:verify --signature block --html report.html
       draftproof audit sampler.py:step --target-row 1/2,3/10,1/5 --draft-row 1/4,1/2,1/4
+      draftproof audit verifier.py:verify --signature block --luck torch
+      draftproof audit transformers
       draftproof audit run.jsonl
       draftproof audit http://127.0.0.1:8000 --model NAME --resume answers.jsonl
 
@@ -49,7 +55,10 @@ CODES = {
       step   fn(p, q, rng) -> token
       block  fn(target_rows, draft_rows, draft_tokens, rng) -> (accepted, token)
       batch  the same over lists, one entry per request
-    with a NumPy Generator as rng. A .jsonl file is a recorded trace (docs/audit.md).
+    with a NumPy Generator as rng; with --luck torch rows are tensors and rng is a
+    torch.Generator; with --uniforms N rng is an array of N uniforms. transformers (and
+    transformers-prompt-lookup) is the decode loop of that library, run on models of a few
+    tokens. A .jsonl file is a recorded trace (docs/audit.md).
 
     Exit codes: 0 consistent; 1 refuted, or something else than tokens came out; 2 bad input;
     3 inconclusive.""",
@@ -84,6 +93,19 @@ CODES = {
     default="step",
     show_default=True,
     help="How the function is called (below).",
+)
+@click.option(
+    "--luck",
+    type=click.Choice(["numpy", "torch"]),
+    default="numpy",
+    show_default=True,
+    help="Where the function's random numbers come from.",
+)
+@click.option(
+    "--uniforms",
+    type=count(1),
+    metavar="N",
+    help="It takes so many uniforms in place of a generator.  [default: a generator]",
 )
 @click.option(
     "--time-limit", type=TIME, default="120s", show_default=True, help="Most time for everything."
@@ -150,8 +172,9 @@ def audit(
 ) -> int:
     """Say whether a sampler follows the target, and which bug it has if not.
 
-    TARGET is a function (path.py:name or module:name, which is imported and run), a recorded
-    trace (a .jsonl file), or the address of a server with the OpenAI completions API. Where the
+    TARGET is a function (path.py:name or module:name, which is imported and run), the decode
+    loop of a library (transformers), a recorded trace (a .jsonl file), or the address of a server
+    with the OpenAI completions API. Where the
     function's luck can be enumerated the verdict is a proof; elsewhere it is evidence at a stated
     error level, and what it could not have seen is said.
     """
@@ -164,8 +187,9 @@ def audit(
         seconds=float(flags.pop("time_limit")),
         seed=flags.pop("seed"),
     )
+    source = Source(flags.pop("luck"), flags.pop("uniforms"))
     with contextlib.redirect_stdout(sys.stderr):
-        plan = _planned(target, budget, target_row, draft_row, signature, flags)
+        plan = _planned(target, budget, (target_row, draft_row), signature, source, flags)
     if isinstance(plan, Audit) and not as_object:
         announce(plan, console_for(sys.stdout))
     with contextlib.redirect_stdout(sys.stderr):
@@ -182,9 +206,9 @@ def audit(
 def _planned(
     target: str,
     budget: Budget,
-    p: Row | None,
-    q: Row | None,
+    rows: tuple[Row | None, Row | None],
     signature: str,
+    source: Source,
     server: dict[str, Any],
 ) -> Audit | Report:
     """Get ready; a trace or a server needs no announcement and is audited at once."""
@@ -194,8 +218,12 @@ def _planned(
         from draftproof.audit.records import audit_records
 
         return audit_records(Path(target), budget)
+    if target in LOOPS:
+        from draftproof.audit.transformers_loop import prepare_transformers
+
+        return prepare_transformers(LOOPS[target], budget=budget)
     fn = load_function(target)
-    return prepare(fn, p, q, signature=signature, budget=budget, name=target)
+    return prepare(fn, *rows, signature=signature, source=source, budget=budget, name=target)
 
 
 def _run(plan: Audit, *, quiet: bool) -> Report:
@@ -220,8 +248,9 @@ def load_function(target: str) -> Callable[..., Any]:
     where, colon, name = target.rpartition(":")
     if not colon or not where or not name:
         raise InvalidInput(
-            f"TARGET is {target!r}; name a function as path.py:name or module:name, a recorded "
-            f"trace that ends in .jsonl, or give the address of a server."
+            f"TARGET is {target!r}; name a function as path.py:name or module:name, a library's "
+            f"loop ({', '.join(LOOPS)}), a recorded trace that ends in .jsonl, or the address of "
+            f"a server."
         )
     module = _module(where)
     found: Any = module
