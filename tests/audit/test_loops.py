@@ -20,7 +20,7 @@ PENALTY, CUT, FOLLOWS = LOOP_WORLDS
 
 def pick(rng, weights):
     """Draw; NumPy's own generator takes floats, the one that is enumerated fractions too."""
-    real = isinstance(rng, np.random.Generator)
+    real = type(rng) is np.random.Generator
     return int(rng.choice(len(weights), p=weights.astype(np.float64) if real else weights))
 
 
