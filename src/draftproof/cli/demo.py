@@ -18,7 +18,7 @@ from draftproof.cli import DOES_NOT_HOLD, DONE, INTERRUPTED
 from draftproof.cli.prove import proof_table
 from draftproof.cli.prove import report as proof_report
 from draftproof.cli.run import conclude, decode
-from draftproof.cli.run import report as run_report
+from draftproof.cli.run_report import report as run_report
 from draftproof.cli.screen import Progress, Screen, console_for
 from draftproof.decode import Limits
 from draftproof.dist import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ from typing import Any
 import click
 
 from draftproof.cli import DONE
-from draftproof.cli.plan_charts import Line, roofline, speedups
-from draftproof.cli.plan_charts import acceptance as acceptance_bars
 from draftproof.cli.plan_metrics import as_dict, read_both, show_metrics, show_settings
+from draftproof.cli.plan_report import Plan, report, show
 from draftproof.cli.reading import TIME, Read, count, read_probability, read_time
 from draftproof.cli.run import FLOAT
-from draftproof.cli.screen import console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner import Choice, Costs, Curve, best_choice, best_tree_choice, choices
 from draftproof.planner.metrics import Metrics
@@ -26,7 +23,7 @@ from draftproof.planner.settings import settings
 from draftproof.planner.trees import TreeChoice
 from draftproof.session import Options
 
-LARGEST_K, MOST_NODES, MOST_POINTS = 1000, 24, 33
+LARGEST_K, MOST_NODES = 1000, 24
 DEFAULTS = Options()
 
 
@@ -232,37 +229,50 @@ def _plan(
     as_json: bool,
     plot: Path | None,
 ) -> int:
-    k, max_k, t_verify = asked["k"], asked["max_k"], asked["t_verify"]
+    found = _planned(acceptance, asked)
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        told = report(found)
+        click.echo(json.dumps(told if read is None else told | {"metrics": as_dict(read)}))
+        return DONE
+    if read is not None:
+        show_metrics(read)
+    show(found)
+    if read is not None:
+        show_settings(settings(found.best.k, *asked["drafts"][:1]))
+    return DONE
+
+
+def _planned(acceptance: Any, asked: dict[str, Any]) -> Plan:
+    k, max_k = asked["k"], asked["max_k"]
+    costs = _costs(asked)
+    for flag, value in (("--max-k", max_k), ("-k", k or 0)):
+        if value > LARGEST_K:
+            raise InvalidInput(f"{flag} is {value}; it must be at most {LARGEST_K}.")
+    best = best_choice(acceptance, costs, max_k)
+    return Plan(
+        acceptance=acceptance,
+        costs=costs,
+        batch=asked["batch"],
+        table=choices(acceptance, costs, max_k),
+        best=best,
+        chosen=best if k is None else _chosen(acceptance, costs, k),
+        tree=_tree(acceptance, asked["siblings"], costs, max_k),
+    )
+
+
+def _costs(asked: dict[str, Any]) -> Costs:
+    t_verify = asked["t_verify"]
     if t_verify is None:
         raise InvalidInput("--t-verify is missing; give the time of a pass, like --t-verify 12ms.")
     if isinstance(t_verify, Curve):
         t_verify = t_verify.shared_by(asked["batch"])
-    costs = Costs(
+    return Costs(
         t_target=_plain_time(asked["t_target"], t_verify),
         t_verify=t_verify,
         t_draft=asked["t_draft"],
     )
-    for flag, value in (("--max-k", max_k), ("-k", k or 0)):
-        if value > LARGEST_K:
-            raise InvalidInput(f"{flag} is {value}; it must be at most {LARGEST_K}.")
-    table = choices(acceptance, costs, max_k)
-    best = best_choice(acceptance, costs, max_k)
-    chosen = best if k is None else _chosen(acceptance, costs, k)
-    tree = _tree(acceptance, asked["siblings"], costs, max_k)
-    if plot is not None:
-        _draw(table, best, acceptance, costs, plot)
-    if as_json:
-        report = _report(table, best, chosen, costs) | _tree_report(tree)
-        click.echo(json.dumps(report if read is None else report | {"metrics": as_dict(read)}))
-        return DONE
-    if read is not None:
-        show_metrics(read)
-    _show(table, best, chosen, costs, acceptance=acceptance, batch=asked["batch"])
-    if tree is not None:
-        _show_tree(tree, best)
-    if read is not None:
-        show_settings(settings(best.k, *asked["drafts"][:1]))
-    return DONE
 
 
 def _tree(
@@ -278,30 +288,6 @@ def _tree(
     return best_tree_choice(vector, costs, max_k)
 
 
-def _tree_report(tree: TreeChoice | None) -> dict[str, Any]:
-    if tree is None:
-        return {}
-    return {
-        "tree": {
-            "parents": list(tree.shape.parents),
-            "expected_tokens": float(tree.shape.expected_tokens),
-            "throughput": float(tree.throughput),
-            "speedup": float(tree.speedup),
-        }
-    }
-
-
-def _show_tree(tree: TreeChoice, chain: Choice) -> None:
-    shape = tree.shape
-    widths = " ".join(map(str, shape.widths)) or "none"
-    console_for(sys.stdout).print(
-        f"\nBest tree: {len(shape.parents)} nodes (by level: {widths}), "
-        f"{float(shape.expected_tokens):.4f} tokens per round, {float(tree.speedup):.3f}x; the "
-        f"best chain has {chain.k} and {float(chain.speedup):.3f}x.",
-        soft_wrap=False,
-    )
-
-
 def _tell_metrics(read: Metrics, *, as_json: bool) -> int:
     """Say what a server's metrics mean where there are no times to plan with."""
     if as_json:
@@ -313,14 +299,13 @@ def _tell_metrics(read: Metrics, *, as_json: bool) -> int:
     return DONE
 
 
-def _draw(
-    table: tuple[Choice, ...], best: Choice, acceptance: Any, costs: Costs, file: Path
-) -> None:
-    curve = costs.t_verify.points if isinstance(costs.t_verify, Curve) else ()
+def _draw(plan: Plan, file: Path) -> None:
+    acceptance, t_verify = plan.acceptance, plan.costs.t_verify
+    curve = t_verify.points if isinstance(t_verify, Curve) else ()
     draw(
         Charts(
-            speedups=[(one.k, float(one.speedup), None) for one in table],
-            best_k=best.k,
+            speedups=[(one.k, float(one.speedup), None) for one in plan.table],
+            best_k=plan.best.k,
             acceptance=[float(one) for one in acceptance] if isinstance(acceptance, tuple) else (),
             roofline=[(count, float(seconds)) for count, seconds in curve],
         ),
@@ -342,83 +327,3 @@ def _chosen(acceptance: Any, costs: Costs, k: int) -> Choice:
     if not costs.knows(k):
         costs.round_seconds(k)
     return choices(acceptance, costs, k)[-1]
-
-
-def _verdict(best: Choice, chosen: Choice) -> str:
-    if best.k == 0:
-        return "do not speculate"
-    if chosen.k != best.k and chosen.speedup <= 1:
-        return f"k = {chosen.k} does not pay; speculate with k = {best.k}"
-    return f"speculate with k = {best.k}"
-
-
-def _report(
-    table: tuple[Choice, ...], best: Choice, chosen: Choice, costs: Costs
-) -> dict[str, Any]:
-    return {
-        "k": chosen.k,
-        "expected_tokens": float(chosen.expected_tokens),
-        "throughput": float(chosen.throughput),
-        "baseline": float(1 / costs.t_target),
-        "speedup": float(chosen.speedup),
-        "best_k": best.k,
-        "best_speedup": float(best.speedup),
-        "latency": float(chosen.latency),
-        "round_latency": float(chosen.round_latency),
-        "interval": None,
-        "verdict": _verdict(best, chosen),
-        "table": [
-            {
-                "k": one.k,
-                "expected_tokens": float(one.expected_tokens),
-                "speedup": float(one.speedup),
-            }
-            for one in table
-        ],
-    }
-
-
-def _show(
-    table: tuple[Choice, ...],
-    best: Choice,
-    chosen: Choice,
-    costs: Costs,
-    *,
-    acceptance: Any,
-    batch: int,
-) -> None:
-    console = console_for(sys.stdout)
-    marks = {best.k: "best"} if chosen.k == best.k else {best.k: "best", chosen.k: "asked for"}
-    lines = [
-        Line(k=one.k, expected_tokens=float(one.expected_tokens), speedup=float(one.speedup))
-        for one in table
-    ]
-    console.print(speedups(lines, marks), soft_wrap=False)
-    if isinstance(acceptance, tuple):
-        console.print()
-        console.print(acceptance_bars([float(one) for one in acceptance]), soft_wrap=False)
-    if isinstance(costs.t_verify, Curve):
-        points = [(count, float(seconds)) for count, seconds in costs.t_verify.points]
-        console.print()
-        title = "tokens in a pass" if batch == 1 else f"tokens of each of {batch}"
-        console.print(roofline(points[:MOST_POINTS], title), soft_wrap=False)
-    each = "" if batch == 1 else f" for each of {batch} sequences"
-    console.print(
-        f"\nk = {chosen.k}: {float(chosen.expected_tokens):.4f} tokens per round, "
-        f"{float(chosen.throughput):.1f} tokens per second{each} against "
-        f"{float(1 / costs.t_target):.1f} plain: {float(chosen.speedup):.3f}x.",
-        soft_wrap=False,
-    )
-    console.print(
-        f"Latency: {1000 * float(chosen.latency):.2f} ms per token on average, in bursts every "
-        f"{1000 * float(chosen.round_latency):.2f} ms; plain, a token every "
-        f"{1000 * float(costs.t_target):.2f} ms.",
-        soft_wrap=False,
-    )
-    console.print(f"Verdict: {_verdict(best, chosen)} ({float(best.speedup):.3f}x).")
-    console.print(
-        "A plan from numbers is as good as they are: acceptance differs by text and position, and "
-        "--measure measures it here.",
-        style="dim",
-        soft_wrap=False,
-    )

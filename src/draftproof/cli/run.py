@@ -18,6 +18,7 @@ from rich.console import Console
 
 from draftproof.cli import DOES_NOT_HOLD, DONE, INTERRUPTED
 from draftproof.cli.reading import Read, count, read_count
+from draftproof.cli.run_report import report
 from draftproof.cli.screen import Progress, Screen, comparison_table, console_for, summary
 from draftproof.errors import InvalidInput
 from draftproof.session import (
@@ -388,67 +389,3 @@ def conclude(
     console.print(summary(session, script, asked), soft_wrap=False)
     if found is not None:
         console.print(comparison_table(found), soft_wrap=False)
-
-
-def report(
-    session: Session, script: Transcript, found: Comparison | None, *, interrupted: bool = False
-) -> dict[str, Any]:
-    """Give the JSON object of a run; with a comparison its figures are of the median run."""
-    timed = script if found is None else found.speculative
-    tally, options = script.tally, session.options
-    answer = {
-        "text": script.text,
-        "tokens": script.tokens,
-        "rounds": tally.rounds,
-        "drafted": tally.drafted,
-        "accepted": tally.accepted,
-        "emitted": tally.emitted,
-        "acceptance_rate": tally.acceptance_rate,
-        "acceptance_per_test": tally.acceptance_per_test,
-        "tokens_per_round": tally.tokens_per_round,
-        "accepted_per_position": tally.accepted_per_position,
-        "tokens_per_second": timed.tokens_per_second,
-        "tokens_per_second_with_prefill": timed.tokens_per_second_with_prefill,
-        "seconds": {
-            "prefill": timed.prefill,
-            "draft": timed.tally.draft_seconds,
-            "target": timed.tally.target_seconds,
-            "other": timed.tally.other_seconds,
-        },
-        "target": session.target.backend.name,
-        "draft": options.draft,
-        "rule": session.rule.name,
-        "k": options.k,
-        "drafts": session.drafts,
-        "guarantee": session.rule.guarantee.value,
-        "engine": session.target.engine,
-        "seed": options.seed,
-        "temperature": options.warp.temperature,
-        "ends": script.ends,
-        "interrupted": interrupted,
-    }
-    return answer if found is None else {**answer, **_compared(found)}
-
-
-def _compared(found: Comparison) -> dict[str, Any]:
-    gap, parting = found.gap, found.parting
-    return {
-        "plain": {
-            "text": found.plain.text,
-            "tokens": found.plain.tokens,
-            "tokens_per_second": found.plain.tokens_per_second,
-        },
-        "speedup": found.speedup,
-        "speedup_pairs": list(found.ratios),
-        "speedup_verdict": found.verdict,
-        "must_be_equal": found.must_agree,
-        "equal": parting is None,
-        "numeric_gap": {
-            "positions": gap.positions,
-            "median": gap.median,
-            "p95": gap.p95,
-            "max": gap.max,
-            "first_difference": None if parting is None else parting.position,
-            "margin": None if parting is None else parting.margin,
-        },
-    }

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from draftproof.chance import Chance, Dice
 from draftproof.contracts import Draft, Guarantee, Predictor, Proposer, Rule, Text
 from draftproof.decode import Limits, NoDraft, Round, Schedule, Tally, rounds
-from draftproof.errors import InvalidInput, UnsupportedDraft
+from draftproof.errors import InvalidInput
 from draftproof.planner.policy import Adaptive
 from draftproof.proposers import NAMED, Setting
 from draftproof.rules import find_rule
 from draftproof.session.costing import round_seconds
 from draftproof.session.drafting import model_proposer, named_proposer
-from draftproof.session.foreign import ONE_GUESS, check_vocabularies, foreign_proposer
+from draftproof.session.foreign import check_vocabularies, foreign_proposer
 from draftproof.session.models import Model, open_model
+from draftproof.session.refusals import check_options
 from draftproof.session.typist import Piece, Typist
 from draftproof.trace import FORMAT, Glass, TraceWriter, Witness, round_record
 from draftproof.warp import Warp, Warped
@@ -132,60 +132,13 @@ def open_session(options: Options) -> Session:
         When a model cannot be opened; the message says what to type.
     """
     rule = find_rule(options.rule)
-    _check(options, rule)
+    check_options(options, rule)
     target = open_model(options.target)
     second = None
     if options.draft not in NAMED:
         second = open_model(options.draft)
         check_vocabularies(target, second, options.vocabulary)
     return Session(options, rule, target, second)
-
-
-def _check(options: Options, rule: Rule) -> None:
-    """Refuse, before a model is opened, what no model could do."""
-    if options.drafts is not None and options.drafts > 1 and rule.shape == "chain":
-        raise UnsupportedDraft(
-            f"rule {rule.name!r} judges one draft at a time and drafts is {options.drafts}; leave "
-            f"--drafts out, or choose a rule for several drafts."
-        )
-    if rule.one_hot and not options.warp.greedy:
-        raise InvalidInput(
-            f"rule {rule.name!r} is for temperature 0 and the temperature is "
-            f"{options.warp.temperature:g}; set --temperature 0, or use the rule 'token-wise'."
-        )
-    if options.draft not in NAMED and not Path(options.draft).exists():
-        raise InvalidInput(
-            f"draft {options.draft!r} is neither {', '.join(map(repr, NAMED))} nor the path of a "
-            f"model; choose one of these, or check the path."
-        )
-    if options.earlier and options.draft != "suffix":
-        raise InvalidInput(
-            f"earlier texts are for the draft 'suffix' and draft is {options.draft!r}; set --draft "
-            f"suffix, or leave --earlier out."
-        )
-    if options.vocabulary != "same":
-        _check_vocabulary(options, rule)
-    if options.k == "auto" and rule.shape != "chain":
-        raise UnsupportedDraft(
-            f"k is 'auto' and rule {rule.name!r} takes several drafts for a position; give a "
-            f"number, or choose a rule that judges a chain."
-        )
-    if "" in options.stop:
-        raise InvalidInput("stop is ''; a stop string needs at least one character.")
-
-
-def _check_vocabulary(options: Options, rule: Rule) -> None:
-    if options.draft in NAMED:
-        raise InvalidInput(
-            f"vocabulary is {options.vocabulary!r} and draft {options.draft!r} is no model; leave "
-            f"--vocabulary out, or give the path of a model as --draft."
-        )
-    if options.vocabulary == "text" and rule.name not in ONE_GUESS:
-        raise UnsupportedDraft(
-            f"rule {rule.name!r} does not judge guesses without a law, and that is what vocabulary "
-            f"'text' drafts; choose {', '.join(map(repr, ONE_GUESS))}, or --vocabulary "
-            f"intersection."
-        )
 
 
 class Session:
