@@ -143,6 +143,17 @@ def test_passes_are_interleaved_not_timed_in_blocks():
     assert len({tuple(after_warming[at : at + 3]) for at in range(0, 12, 3)}) > 1
 
 
+def test_a_limit_of_time_ends_the_timing_after_three_samples_of_each_part():
+    model, asked = Ticking(Table([0.5, 0.5])), []
+    draft = Drafting(model, DraftModel(Table([0.5, 0.5])))
+    timed = time_parts(
+        model, draft, (0, 1), repeats=9, counts=(1, 2), clock=model.clock,
+        tick=lambda: asked.append(1), more=lambda: False,
+    )  # fmt: skip
+    assert {len(each) for each in timed.passes.values()} == {3}
+    assert len(asked) == 9
+
+
 # ---------------------------------------------------------------- predictions
 
 

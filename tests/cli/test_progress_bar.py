@@ -99,6 +99,16 @@ def test_a_measurement_takes_as_many_steps_as_it_says(toy):
     assert len(told) == steps(sessions, PROMPTS)
 
 
+def test_a_busy_machine_is_checked_on_fewer_prompts(toy):
+    """A clock that leaps a minute each time it is looked at: one prompt, and not one more."""
+    told, session = [], open_session(Options())
+    leaps = iter(range(0, 6000, 60))
+    found = check(session, PROMPTS, k=2, rule="token-wise", max_tokens=8, tick=told.append,
+                  clock=lambda: next(leaps))  # fmt: skip
+    assert found.speedup > 0
+    assert len(told) == 4
+
+
 def test_the_first_run_with_k_auto_says_that_it_measures_and_how_far_it_is(toy, cli):
     done = cli("run", "abc abc", "-k", "auto", "--max-tokens", 5)
     assert done.exit_code == 0

@@ -26,6 +26,7 @@ from draftproof.bench.worker import Worker
 from draftproof.cli.reading import TIME, count
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import BackendError
+from draftproof.planner.plots import check_plot
 from draftproof.session import Options, open_session
 
 
@@ -66,6 +67,8 @@ def bench(
     speed-ups are also predicted, from costs measured before and from what was kept.
     """
     progress = Progress(quiet=as_json)
+    if plot is not None:
+        check_plot(plot)
     repeats = 2 if quick else repeats
     tasks = [task for task in TASKS if not quick or task.temperature == 0]
     progress("opening the default model")

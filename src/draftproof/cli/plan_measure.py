@@ -19,7 +19,7 @@ from draftproof.cli.plan_metrics import show_settings
 from draftproof.cli.run import read_texts
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import InvalidInput
-from draftproof.planner.plots import Charts, draw
+from draftproof.planner.plots import Charts, check_plot, draw
 from draftproof.planner.settings import settings
 from draftproof.proposers import NAMED
 from draftproof.session import Options, Session, open_session
@@ -37,6 +37,8 @@ from draftproof.warp import Warp
 
 def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int:
     """Measure, recommend, check, and print; 3 when it cannot tell."""
+    if plot is not None:
+        check_plot(plot)
     prompts = _prompts(asked["prompts"])
     drafts = asked["drafts"] or tuple(NAMED)
     progress = Progress(quiet=as_json)

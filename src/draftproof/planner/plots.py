@@ -54,6 +54,21 @@ def draw(charts: Charts, file: Path) -> None:
     save(figure, file)
 
 
+def check_plot(file: Path) -> None:
+    """Refuse, before anything is measured for it, a picture that cannot be drawn.
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+    InvalidInput
+        If the file is neither .svg nor .png, or its folder is not there.
+    """
+    new_figure(file, width=1, height=1)
+    if not file.absolute().parent.is_dir():
+        raise InvalidInput(f"plot {file}: cannot be written (there is no such folder).")
+
+
 def new_figure(file: Path, *, width: float, height: float) -> Any:
     """Give an empty figure, if `file` can become one."""
     if file.suffix.lower() not in KINDS:

@@ -21,6 +21,9 @@ of the last few, and planning for another size costs more than the tokens (`back
 COUNTS = tuple(range(1, 18))
 """Tokens of the passes that are timed: up to 16 drafts and the token before them."""
 
+FEWEST = 3
+"""Samples of each part that are taken however long they take."""
+
 Clock = Callable[[], float]
 
 
@@ -81,6 +84,7 @@ def time_parts(
     settle: int = SETTLE,
     clock: Clock = time.perf_counter,
     tick: Callable[[], None] = lambda: None,
+    more: Callable[[], bool] = lambda: True,
 ) -> Timings:
     """Time passes of `target` over each of `counts` tokens, its rows, and `proposer`'s drafts.
 
@@ -100,6 +104,8 @@ def time_parts(
         Seconds.
     tick
         Called before each repeat.
+    more
+        Asked before each repeat after the third; False ends the timing, for a limit of time.
     """
     passes: dict[int, list[float]] = {n: [] for n in counts}
     drafts: list[float] = []
@@ -108,6 +114,8 @@ def time_parts(
     _one_pass(target, text, max(counts), clock)
     for repeat in range(repeats):
         tick()
+        if repeat >= FEWEST and not more():
+            continue
         for at in order.permutation(len(counts)):
             for _ in range(settle):
                 _one_pass(target, text, counts[at], clock)
