@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from browser.grading import Exercise
 from browser.lab import Lab, Watch, predict, settled
 from draftproof.lesson.assets import shipped
 
@@ -196,3 +197,23 @@ def shared(_shared, quiet):
     with quiet.judged():
         _shared.evaluate("document.getElementById('announcer').textContent = ''")
         yield _shared
+
+
+@pytest.fixture(scope="module")
+def bench(chromium, new_lab):
+    """One page for a whole file: what one program does must not reach the next one anyway."""
+    context, watch = chromium.new_context(viewport=VIEWPORT), Watch()
+    page = context.new_page()
+    watch.over(page)
+    page.goto(new_lab().address)
+    yield Exercise(predict(settled(page))), watch
+    context.close()
+
+
+@pytest.fixture
+def exercise(bench, watch):
+    """The exercise of the shared page; `watch` then judges what this test made it do."""
+    shared, seen = bench
+    seen.seen = watch.seen
+    yield shared
+    watch.check()

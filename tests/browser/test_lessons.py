@@ -61,17 +61,13 @@ def test_every_step_opens_after_the_prediction_and_fits_a_narrow_screen(reading,
 
 
 @EVERY
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_axe_finds_nothing_in_any_lesson(reading, lesson, size):
-    resized(reading, size)
+def test_axe_finds_nothing_in_any_lesson(reading, lesson):
+    """By all rules once, then again by those that a colour scheme or a width can change."""
     assert spotless(reading) == []
-
-
-@EVERY
-def test_there_is_contrast_in_the_dark(reading, lesson):
-    """All that axe looks at and that a colour scheme can change."""
     reading.emulate_media(color_scheme="dark")
     assert spotless(reading, "color-contrast") == []
+    resized(reading, NARROW)
+    assert spotless(reading, "scrollable-region-focusable", "target-size") == []
 
 
 @EVERY

@@ -103,8 +103,9 @@ def test_the_reference_shows_formula_example_program_and_mistakes(shared):
         assert said.replace(" ", "") in squeezed(mistakes[number])
 
 
-def test_the_reference_program_runs_in_the_page_and_in_cpython(visit, lab):
+def test_python_gets_ready_and_the_reference_program_runs_as_in_cpython(visit, lab):
     page = visit(lab.address, python=True)
+    page.locator(".python.ready").wait_for(timeout=20_000, state="attached")
     page.get_by_role("button", name="Run this program").click()
     page.get_by_text("Every assertion holds.").first.wait_for()
     printed = page.locator(".run-program pre").inner_text()
@@ -148,8 +149,3 @@ def test_without_scripts_nothing_scrolls_sideways_on_a_phone(visit, lab):
     page = visit(lab.address, java_script_enabled=False)
     page.set_viewport_size({"width": 320, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
-
-
-def test_python_gets_ready_and_nothing_is_asked_of_other_machines(visit, lab):
-    page = visit(lab.address, python=True)
-    page.locator(".python.ready").wait_for(timeout=20_000, state="attached")
