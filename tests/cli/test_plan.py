@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.cli.plan_charts import Line, speedups
+from draftproof.cli.plan_charts import WIDTH, Line, speedups
+from draftproof.cli.screen import console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner import Costs, Curve, best_choice, choices, tree_tokens
 
@@ -233,16 +234,24 @@ def test_a_bar_is_as_long_as_its_speed_up_and_a_post_stands_at_1(cli):
     shown = cli("plan", "--acceptance", "0.9,0.5,0.1", *LLAMA_CPP).stdout
     bars = {int(line.split()[0]): line for line in lines_of(shown, r"^\d +\d\.\d{3} +\d\.\d{3}x")}
     assert [bars[k].count("█") for k in range(4)] == [
-        round(30 * speedup / 1.2468) for speedup in (1, 1.2468, 1.1479, 0.9321)
+        round(WIDTH * speedup / 1.2468) for speedup in (1, 1.2468, 1.1479, 0.9321)
     ]
     assert "│" in bars[3]
     assert bars[3].index("│") == max(at for at, sign in enumerate(bars[0]) if sign == "█")
 
 
+def test_with_intervals_it_still_fits_80_columns(capsys):
+    drawn = speedups([Line(k=16, expected_tokens=9.5, speedup=2, interval=(1, 3))], {16: "best"})
+    console_for(sys.stdout).print(drawn, width=80, soft_wrap=False)
+    title, line = capsys.readouterr().out.splitlines()
+    assert title.split() == ["k", "tokens", "per", "round", "speed-up", "95", "%", "interval"]
+    assert line.endswith("best")
+
+
 def test_whiskers_are_drawn_at_the_interval():
     drawn = speedups([Line(k=0, expected_tokens=1, speedup=2, interval=(1, 3))], {})
     (bar,) = list(drawn.columns[4].cells)
-    assert bar == "█" * 9 + "├" + "─" * 19 + "┤"
+    assert bar == "█" * 8 + "├" + "─" * 16 + "┤"
 
 
 # ---------------------------------------------------------------- batch and trees

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-WIDTH = 30
+WIDTH = 26
 """Characters of the longest bar."""
 
 
