@@ -1,12 +1,13 @@
 """From a function to a verdict: method, verdict, the name of the bug, and what would tell."""
 
+import math
 import time
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from draftproof.audit import audit, prepare
+from draftproof.audit import Diagnosis, audit, diagnose, prepare
 from draftproof.audit.catalogue import find_suspect, speculative
 from draftproof.audit.diagnosis import by_law, telling_sentence, weighed
 from draftproof.audit.evidence import OPEN
@@ -17,6 +18,7 @@ from draftproof.dist import speculative_step
 from draftproof.errors import InvalidInput
 
 WORKED = (WORKED_PAIR.p, WORKED_PAIR.q)
+WORKED_FLOATS = tuple(row.astype(np.float64) for row in WORKED)
 
 
 def naive(p, q, rng):
@@ -254,3 +256,96 @@ def test_a_large_vocabulary_is_audited_in_floats():
     p, q = rng.dirichlet(np.ones(400)), rng.dirichlet(np.ones(400))
     report = prepare(opaque(naive), p, q, budget=Budget(max_samples=20_000)).run()
     assert report.verdict == "refuted"
+
+
+# ---------------------------------------------------------------- the law alone, or counts
+
+
+def test_counts_are_weighed_by_likelihood_and_twins_share():
+    rng = np.random.default_rng(0)
+    counts = np.bincount([naive(*WORKED_FLOATS, rng) for _ in range(4_000)], minlength=3)
+    found = diagnose(counts, *WORKED)
+    assert found.best == "resample from p"
+    assert "NJUNLP/MCSD#5 (suspected there)" in found.suspects[0].references
+    assert "siblings not renewed" in found.twins
+    assert len(found.telling) == len(found.twins)
+    assert any("the two give one law" in said for said in found.telling)
+    assert any("would tell" in said for said in found.telling)
+    assert diagnose(dict(enumerate(counts.tolist())), *WORKED) == found
+
+
+def test_an_exact_law_is_diagnosed_without_samples():
+    found = diagnose([Fraction(3, 8), Fraction(3, 8), Fraction(1, 4)], *WORKED)
+    assert found.best == "resample from p"
+    assert diagnose(WORKED[0], *WORKED) == Diagnosis()
+    nobody = diagnose([Fraction(1, 7), Fraction(2, 7), Fraction(4, 7)], *WORKED)
+    assert nobody.best is None
+    assert [one.name for one in nobody.suspects] == [OPEN]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_of_a_right_step_are_not_diagnosed(seed):
+    """Level 1e-3: the chance that any of the twenty is diagnosed is at most 0.02."""
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(5_000, WORKED_FLOATS[0])
+    assert diagnose(counts, *WORKED) == Diagnosis()
+
+
+@pytest.mark.parametrize(
+    ("seen", "word"),
+    [
+        ([1, 2], "one entry for each of 3"),
+        ([1, -1, 2], "none below 0"),
+        ([0, 0, 0], "not all 0"),
+        ({3: 1}, "ids go from 0 to 2"),
+        ([0.5, 0.5, 0.5], "seen"),
+    ],
+)
+def test_what_is_neither_counts_nor_a_law_is_refused(seen, word):
+    with pytest.raises(InvalidInput, match=word):
+        diagnose(seen, *WORKED)
+
+
+# ---------------------------------------------------------------- luck from elsewhere
+
+
+def test_uniforms_may_be_an_argument_of_what_is_audited():
+    def from_uniforms(p, q, u):
+        edges = np.cumsum(q)
+        token = next(at for at in range(len(q)) if u[0] < edges[at])
+        if u[1] * q[token] < p[token]:
+            return token
+        left = np.cumsum(np.maximum(p - q, 0))
+        return next(at for at in range(len(p)) if u[2] * left[-1] < left[at])
+
+    report = audit(from_uniforms, *WORKED, uniforms=3)
+    assert (report.verdict, report.method, report.gap) == ("consistent", "enumeration", 0)
+    sampled = audit(lambda p, q, u: math.floor(u[0] * 2) * 2, *WORKED, uniforms=1)
+    assert sampled.verdict == "refuted"
+
+
+def test_luck_of_pytorch_is_enumerated_and_sampled_too():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+    def naive_torch(p, q, generator):
+        token = int(torch.multinomial(q, 1, generator=generator))
+        if torch.rand(1, generator=generator) < p[token] / q[token]:
+            return token
+        return int(torch.multinomial(p, 1))
+
+    def hidden(p, q, generator):
+        torch.randperm(3)
+        return naive_torch(p, q, generator)
+
+    proved = audit(naive_torch, *WORKED, luck="torch")
+    assert (proved.verdict, proved.method) == ("refuted", "enumeration")
+    assert proved.diagnosis.best == "resample from p"
+    gathered = audit(hidden, *WORKED, luck="torch")
+    assert (gathered.verdict, gathered.method) == ("refuted", "sequential")
+    assert gathered.diagnosis.best == "resample from p"
+
+
+@pytest.mark.parametrize(("option", "word"), [({"luck": "dice"}, "luck"), ({"uniforms": 0}, "1")])
+def test_a_source_of_luck_that_is_none_is_refused(option, word):
+    with pytest.raises(InvalidInput, match=word):
+        audit(naive, **option)

@@ -88,13 +88,13 @@ class Audit:
         began = time.monotonic()
         self.watch.give_until(began + ENUMERATION_SHARE * self.budget.seconds)
         laws: dict[int, Enumeration] = {}
-        remarks: dict[str, None] = {}
+        refused: dict[str, list[str]] = {}
         for at, case in enumerate(self.cases):
             progress(f"enumerating {case.name}")
             try:
                 laws[at] = case.enumerate()
             except (NeedsNumbers, TooManyBranches) as refusal:
-                remarks[f"{case.name}: not enumerated, because {str(refusal).rstrip('.')}"] = None
+                refused.setdefault(str(refusal).rstrip("."), []).append(case.name)
             if self.watch.over:
                 break
         self.watch.give_until(math.inf)
@@ -107,9 +107,15 @@ class Audit:
                 self.budget,
                 deadline=began + self.budget.seconds,
             ).run()
-        return _Reporter(self, laws, rest, gathered, tuple(remarks)).report(
-            time.monotonic() - began
-        )
+        remarks = tuple(_not_enumerated(*item, len(self.cases)) for item in refused.items())
+        return _Reporter(self, laws, rest, gathered, remarks).report(time.monotonic() - began)
+
+
+def _not_enumerated(reason: str, names: Sequence[str], of: int) -> str:
+    """Say once for all inputs why their luck could not be followed."""
+    if len(names) == of > 1:
+        return f"none of the {of} inputs was enumerated, because {reason}"
+    return f"not enumerated, because {reason}: {', '.join(names)}"
 
 
 def _wrong(found: Enumeration) -> bool:
@@ -338,7 +344,7 @@ class _Reporter:
                 if isinstance(outcome, Fault):
                     found[outcome.what] = f"with probability {float(weight):.4g}"
         for what, times in (self.gathered.faults if self.gathered else {}).items():
-            found[what] = f"{times} of {self.gathered.calls if self.gathered else 0} calls"
+            found[what] = f"in {times:,} of {self.gathered.calls if self.gathered else 0:,} calls"
         return found
 
     def _notes(self) -> list[tuple[int, str]]:
@@ -362,6 +368,14 @@ def _right_tokens(found: Enumeration) -> bool:
     )
 
 
+def _case_verdict(found: Enumeration) -> str:
+    if not _right_tokens(found):
+        return "refuted"
+    if not found.agrees:
+        return "faulty"
+    return "exact" if found.exact else "up to rounding"
+
+
 def _total_variation(found: Enumeration) -> Fraction:
     every: set[Hashable] = {*found.law, *found.wanted}
     zero = Fraction(0)
@@ -377,7 +391,7 @@ def _enumerated(case: Case, found: Enumeration) -> Finding:
         wanted=tuple(case.wanted),
         seen=tuple(case.as_row(found.law)),
         method=f"{found.method}, {how}, {found.runs} runs",
-        verdict="refuted" if not found.agrees else "exact" if found.exact else "up to rounding",
+        verdict=_case_verdict(found),
         counterexample=found.counterexample(),
     )
 

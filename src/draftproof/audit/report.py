@@ -16,6 +16,7 @@ from typing import Any
 from draftproof import __version__
 from draftproof.audit.findings import Finding, Report
 from draftproof.audit.power import SampleSize
+from draftproof.audit.wording import bound_words, facts_in_words
 
 VERDICTS = {
     "consistent": "Consistent with the target",
@@ -23,6 +24,9 @@ VERDICTS = {
     "faulty": "Faulty: something else than a token came out",
     "inconclusive": "Inconclusive",
 }
+
+WRONG = ("refuted", "faulty")
+"""Verdicts of a case in which something is wrong."""
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -182,10 +186,11 @@ def _head(report: Report) -> str:
     if report.counterexample:
         said.append(report.counterexample[:1].upper() + report.counterexample[1:] + ".")
     words = "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
+    beside = "".join(f"<p>{escape(fact)}</p>" for fact in facts_in_words(report.facts))
     return (
         f'<h1>Audit of <code>{escape(report.target)}</code></h1>\n<div class="verdict '
         f'{report.verdict}" role="status"><strong>{VERDICTS[report.verdict]}</strong>{words}</div>'
-        f"<dl>{listed}</dl>\n"
+        f"<dl>{listed}</dl>\n{beside}"
     )
 
 
@@ -195,14 +200,6 @@ def _evidence_words(report: Report) -> str:
     if report.log10_e is None:
         return "an outcome came out that the target cannot emit"
     return f"at most 10^{report.log10_e:.2f} to 1 against the target"
-
-
-def bound_words(report: Report) -> str:
-    """Say what total variation was excluded, and over which partition."""
-    if report.tv_bound is None:
-        return "no bound is stated"
-    bound = report.tv_bound
-    return f"at most {bound.value:.3g} in every case ({bound.partition})"
 
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 240, 56, 36, 14
@@ -288,8 +285,8 @@ def _suspects(report: Report) -> str:
 
 
 def _laws(report: Report) -> str:
-    bad = [finding for finding in report.findings if finding.verdict == "refuted"]
-    good = [finding for finding in report.findings if finding.verdict != "refuted"]
+    bad = [finding for finding in report.findings if finding.verdict in WRONG]
+    good = [finding for finding in report.findings if finding.verdict not in WRONG]
     key = (
         "<p class='key soft'><span style='background:var(--wanted)'></span>wanted &nbsp; "
         "<span style='background:var(--seen)'></span>seen</p>"

@@ -20,8 +20,9 @@ from rich.table import Table as Grid
 from draftproof.audit.auditing import Audit, prepare
 from draftproof.audit.cases import Source
 from draftproof.audit.findings import Finding, Report
-from draftproof.audit.report import VERDICTS, as_html, as_json, bound_words, shown
+from draftproof.audit.report import VERDICTS, WRONG, as_html, as_json, shown
 from draftproof.audit.sequential import Budget
+from draftproof.audit.wording import bound_words, facts_in_words
 from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
 from draftproof.cli.reading import PROBABILITY, ROW, TIME, count
 from draftproof.cli.screen import Progress, console_for, harmless
@@ -297,12 +298,16 @@ def announce(ready: Audit, console: Console) -> None:
     if not finite:
         console.print("No suspect shows on this input: only the open bet is at work.")
         return
-    middle, slowest = finite[len(finite) // 2], finite[-1]
-    console.print(
-        f"First its luck is enumerated. If that fails it is sampled: {len(finite)} suspects show "
-        f"here, and half of them need at most {middle.mean:,.0f} samples on average, the hardest "
-        f"({slowest.suspect}) {slowest.mean:,.0f}; at most {ready.budget.max_samples:,} are drawn."
+    middle, most = finite[len(finite) // 2], ready.budget.max_samples
+    beyond = [size.suspect for size in finite if size.mean > most]
+    said = (
+        f"First its luck is enumerated. Where that fails it is sampled, at most {most:,} times: "
+        f"{len(finite)} suspects show here, and half of them need at most {middle.mean:,.0f} "
+        f"samples on average."
     )
+    if beyond:
+        said += f" Too small for so many samples: {'; '.join(beyond)}."
+    console.print(said)
 
 
 STYLES = {"consistent": "bold green", "inconclusive": "bold yellow"}
@@ -322,10 +327,12 @@ def show(report: Report, console: Console) -> None:
     if report.diagnosis.suspects and report.method == "sequential":
         console.print()
         console.print(suspect_table(report), soft_wrap=False)
-    console.print(f"\nTotal variation: {bound_words(report)}.")
+    console.print()
+    if report.tv_bound is not None or report.verdict == "inconclusive":
+        console.print(f"Total variation: {bound_words(report)}.")
     console.print(_spent(report))
-    for name, fact in report.facts.items():
-        console.print(harmless(f"{name.replace('_', ' ').capitalize()}: {fact}"))
+    for fact in facts_in_words(report.facts):
+        console.print(harmless(fact))
     for what, share in report.faults.items():
         console.print(harmless(f"Seen {share}: {what}."))
     for remark in dict.fromkeys(report.remarks):
@@ -347,7 +354,7 @@ def _spent(report: Report) -> str:
             f"{sizes[worst]:.2g} or less (the hardest: {worst})."
         )
     if unseen:
-        said += f" Not visible on these inputs with this budget: {', '.join(unseen)}."
+        said += f" Not visible on these inputs with this budget: {'; '.join(unseen)}."
     return said
 
 
@@ -359,7 +366,7 @@ def law_table(findings: tuple[Finding, ...]) -> Grid:
     for finding in findings:
         gaps = [abs(float(s) - float(w)) for s, w in zip(finding.seen, finding.wanted, strict=True)]
         at = max(range(len(gaps)), key=lambda place: gaps[place])
-        wrong = finding.verdict == "refuted"
+        wrong = finding.verdict in WRONG
         grid.add_row(
             finding.name,
             finding.verdict,
