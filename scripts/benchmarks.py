@@ -50,7 +50,7 @@ def main() -> None:
     else:
         program = "from draftproof.cli import main; main()"
         command = [sys.executable, "-c", program, "bench", "--json"]
-        found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     rows = [Row(**row) for row in found["rows"]]
     told = [_forecast(one) for one in found["predictions"]]
     draw_rows(rows, DOCS / "benchmarks.svg", told)

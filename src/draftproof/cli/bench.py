@@ -66,7 +66,7 @@ def bench(
     medians, and ratios to plain decoding in the same repeat with their 95 % intervals. Our own
     speed-ups are also predicted, from costs measured before and from what was kept.
     """
-    progress = Progress(quiet=as_json)
+    progress = Progress()
     if plot is not None:
         check_plot(plot)
     repeats = 2 if quick else repeats

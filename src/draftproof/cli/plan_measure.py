@@ -41,7 +41,7 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
         check_plot(plot)
     prompts = _prompts(asked["prompts"])
     drafts = asked["drafts"] or tuple(NAMED)
-    progress = Progress(quiet=as_json)
+    progress = Progress()
     progress("opening the models")
     options = Options(
         target=asked["target"],
