@@ -20,6 +20,9 @@ from draftproof.audit.pairs import WORKED_PAIR, Pair
 from draftproof.audit.suspects import laws_of, same_law
 
 CHUNK = 50_000
+PROMISED = {"the worked pair": 200_000, "50,000 tokens": 20_000}
+PROMISED_MB = 300
+"""Samples a second, and memory, that a long audit promises."""
 
 
 def pairs() -> Iterator[Pair]:
@@ -54,10 +57,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=1_000_000)
     asked = parser.parse_args()
-    print(f"{'row':<20}{'bets':>6}{'samples':>12}{'per second':>14}{'peak MB':>10}")
+    print(
+        f"{'row':<20}{'bets':>6}{'samples':>12}{'per second':>14}{'promised':>10}{'peak MB':>10}"
+        f"{'promised':>10}"
+    )
     for pair in pairs():
         rate, bets = speed(pair, asked.samples)
-        print(f"{pair.name:<20}{bets:>6}{asked.samples:>12,}{rate:>14,.0f}{peak():>10.0f}")
+        print(
+            f"{pair.name:<20}{bets:>6}{asked.samples:>12,}{rate:>14,.0f}"
+            f"{PROMISED[pair.name]:>10,}{peak():>10.0f}{PROMISED_MB:>10}"
+        )
     print("\nannounced at level 1e-6, the whole battery of pairs in turn")
     print(f"{'suspect':<42}{'mean':>14}{'99 in 100':>14}{'named':>14}")
     for size in sorted(prepare(speculative).announced, key=lambda size: size.mean):
