@@ -95,18 +95,18 @@ def quiet(chromium):
     shared.context.close()
 
 
+@pytest.fixture(scope="session")
+def _second(tmp_path_factory):
+    lab = Lab(tmp_path_factory.mktemp("second"))
+    yield lab
+    lab.stop()
+
+
 @pytest.fixture(scope="module")
-def new_lab(tmp_path_factory):
-    """Starts servers for the shared pages of a file, whose progress nobody else forgets."""
-    labs = []
-
-    def begin():
-        labs.append(Lab(tmp_path_factory.mktemp("shared")))
-        return labs[-1]
-
-    yield begin
-    for lab in labs:
-        lab.stop()
+def kept_lab(_second):
+    """A server for the pages that a file shares: nothing is forgotten from test to test."""
+    _second.forget()
+    return _second
 
 
 @pytest.fixture
@@ -187,8 +187,8 @@ def coding(visit, lab):
 
 
 @pytest.fixture(scope="module")
-def _shared(quiet, new_lab):
-    return predict(settled(quiet.open(new_lab().address)))
+def _shared(quiet, kept_lab):
+    return predict(settled(quiet.open(kept_lab.address)))
 
 
 @pytest.fixture
@@ -200,12 +200,12 @@ def shared(_shared, quiet):
 
 
 @pytest.fixture(scope="module")
-def bench(chromium, new_lab):
+def bench(chromium, kept_lab):
     """One page for a whole file: what one program does must not reach the next one anyway."""
     context, watch = chromium.new_context(viewport=VIEWPORT), Watch()
     page = context.new_page()
     watch.over(page)
-    page.goto(new_lab().address)
+    page.goto(kept_lab.address)
     yield Exercise(predict(settled(page))), watch
     context.close()
 
