@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from draftproof.contracts import Draft
+from draftproof.session.models import Opened
 
 PLAIN = ("run", "abc abc", "--max-tokens", 40, "--temperature", "0")
 
@@ -106,6 +107,24 @@ def test_what_two_vocabularies_cannot_do_is_refused_in_one_sentence(
     assert words in done.stderr
     assert done.stderr.splitlines()[-1].count(". ") == 0
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("way", ["intersection", "text"])
+def test_the_default_model_drafting_for_itself_by_text_is_never_wrong(
+    smollm2, answer, monkeypatch, way
+):
+    """Its prompts in the chat form, with their special tokens, survive the way there and back."""
+    opened = Opened(smollm2)
+    monkeypatch.setattr("draftproof.session.running.open_model", lambda name: opened)
+    code, told = answer(
+        "run", "Name three rivers.", "--draft", smollm2.folder, "--vocabulary", way,
+        "--temperature", 0, "--max-tokens", 10, "-k", 3,
+    )  # fmt: skip
+    assert code == 0
+    assert told["accepted"] > 0
+    if told["engine"] == "bit-exact":
+        assert told["acceptance_per_test"] == 1.0
 
 
 def test_a_named_draft_has_the_targets_vocabulary(cli, toy):
