@@ -290,6 +290,9 @@ def test_siblings_give_the_best_tree_beside_the_best_chain(answer, cli):
         (("--acceptance", "0.5", "--batch", "4", *TIMES), "--t-verify no curve"),
         (("--acceptance", "0.5", "--batch", "9", *LLAMA_CPP), "batch is 9"),
         (("--acceptance", "0.5", "--batch", "0", *LLAMA_CPP), "--batch"),
+        (("--measure", "--batch", "4"), "--t-verify no curve"),
+        (("--measure", "--siblings", "0.1"), "--siblings needs --acceptance"),
+        (("--acceptance", "0.5", "--earlier", "x.txt", *TIMES), "--earlier is for --measure"),
     ],
 )
 def test_batches_and_trees_that_cannot_be_planned_are_refused(cli, args, words):

@@ -101,7 +101,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     type=Read("time|curve", read_verify),
     help="Time of one verification pass, or a curve over the number of tokens verified, k + 1 "
     "for k drafts: 1:9.7ms,5:30ms; straight lines between its points, no k beyond the last.  "
-    "[default: --t-target]",
+    "[default: none]",
 )
 @click.option(
     "--t-draft",
@@ -179,7 +179,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     type=TIME,
     default="60s",
     show_default=True,
-    help="Time for looking at texts; timing and checking come on top.",
+    help="Time for looking at texts; timing and checking add up to 20 s each, or a bit more.",
 )
 @click.option("--seed", type=count(0), default="0", show_default=True, help="Luck.")
 @click.option(
@@ -205,6 +205,8 @@ def plan(
         raise InvalidInput("give exactly one of --acceptance, --metrics and --measure.")
     if asked["siblings"] and (acceptance is None or isinstance(acceptance, tuple)):
         raise InvalidInput("--siblings needs --acceptance with one number for every position.")
+    if asked["earlier"] and not measure:
+        raise InvalidInput("--earlier is for --measure; without it, nothing is drafted here.")
     if asked["batch"] > 1 and not isinstance(asked["t_verify"], Curve):
         raise InvalidInput(
             f"--batch is {asked['batch']} and --t-verify no curve; give a time for the tokens of "
