@@ -280,9 +280,33 @@ def test_siblings_give_the_best_tree_beside_the_best_chain(answer, cli):
     assert "tree" not in answer(*args[:3], *TIMES)[1]
 
 
+def test_a_draft_made_in_parallel_has_one_time_for_all_of_it(answer):
+    args = ("plan", "--acceptance", "0.8", "--t-target", "10ms", "--t-verify", "12ms")
+    _, told = answer(*args, "--t-draft", "1:1ms,5:2ms", "-k", 5)
+    assert told["speedup"] == pytest.approx(3.68928 * 10 / (12 + 2))
+    assert [row["k"] for row in told["table"]] == [0, 1, 2, 3, 4, 5]
+    _, one_by_one = answer(*args, "--t-draft", "1ms", "-k", 5)
+    assert one_by_one["speedup"] < told["speedup"]
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
+        (
+            (
+                "--acceptance",
+                "0.5",
+                "--t-target",
+                "1s",
+                "--t-verify",
+                "1s",
+                "--t-draft",
+                "1:1ms,3:2ms",
+                "-k",
+                "4",
+            ),
+            "--t-draft is known from 1 to 3 tokens",
+        ),
         (("--acceptance", "0.5,0.4", "--siblings", "0.1", *TIMES), "--siblings needs --acceptance"),
         (("--acceptance", "0.5", "--siblings", "0.1,x", *TIMES), "--siblings"),
         (("--acceptance", "0.5", "--siblings", "0.6", *TIMES), "sum to at most 1"),

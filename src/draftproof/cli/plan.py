@@ -39,17 +39,17 @@ def read_acceptance(text: str, name: str) -> Fraction | tuple[Fraction, ...]:
     return each if len(each) > 1 else each[0]
 
 
-def read_verify(text: str, name: str) -> Curve | Fraction:
-    """Read one time, or a curve over the number of tokens verified.
+def read_curve(text: str, name: str) -> Curve | Fraction:
+    """Read one time, or a curve over a number of tokens.
 
     Examples
     --------
-    >>> read_verify("1:9.7ms,5:30ms", "--t-verify").last
+    >>> read_curve("1:9.7ms,5:30ms", "--t-verify").last
     5
     """
     if ":" not in text:
         return read_time(text, name)
-    return Curve(tuple(_point(part, name) for part in text.split(",")))
+    return Curve(tuple(_point(part, name) for part in text.split(",")), name)
 
 
 def read_siblings(text: str, name: str) -> tuple[Fraction, ...]:
@@ -98,17 +98,18 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
 )
 @click.option(
     "--t-verify",
-    type=Read("time|curve", read_verify),
+    type=Read("time|curve", read_curve),
     help="Time of one verification pass, or a curve over the number of tokens verified, k + 1 "
     "for k drafts: 1:9.7ms,5:30ms; straight lines between its points, no k beyond the last.  "
     "[default: none]",
 )
 @click.option(
     "--t-draft",
-    type=TIME,
+    type=Read("time|curve", read_curve),
     default="0ms",
     show_default=True,
-    help="Time of one drafted token.",
+    help="Time of one drafted token; or a curve of the whole draft over k, where its tokens are "
+    "made in parallel: 1:2ms,8:3ms.",
 )
 @click.option(
     "--batch",

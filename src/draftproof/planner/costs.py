@@ -75,9 +75,8 @@ class Curve:
             if low < tokens < high:
                 return fast + (slow - fast) * (tokens - low) / (high - low)
         raise InvalidInput(
-            f"{self.name} is known from {self.first} to {self.last} tokens, and a pass over "
-            f"{tokens} was asked for; add a point, or choose k from {max(self.first - 1, 0)} to "
-            f"{self.last - 1}."
+            f"{self.name} is known from {self.first} to {self.last} tokens, and one over "
+            f"{tokens} was asked for; add a point, or choose a k that needs none outside."
         )
 
     def shared_by(self, batch: int) -> Curve:
