@@ -10,7 +10,7 @@ from draftproof.chance import Dice
 from draftproof.decode import Limits, generate
 from draftproof.errors import InvalidInput
 from draftproof.planner.replay import Spot, acceptance_per_position, look, predict, replay
-from draftproof.planner.timing import Timings, time_drafts, time_parts
+from draftproof.planner.timing import SETTLE, Timings, time_drafts, time_parts
 from draftproof.proposers import DraftModel, PromptLookup, Suffix
 from draftproof.rules.chain import TOKEN_WISE
 
@@ -116,6 +116,7 @@ def test_every_part_is_timed_by_itself():
         assert each == pytest.approx([0.010 + 0.001 * n] * 3)
     assert list(timed.draft) == pytest.approx([0.002] * 3)
     assert list(timed.row) == pytest.approx([0.001] * 9)
+    assert timed.window == SETTLE
     costs = timed.costs()
     assert costs.round_seconds(0) == pytest.approx(0.012)
     assert costs.round_seconds(4) == pytest.approx(0.015 + 4 * 0.002 + 0.001)
