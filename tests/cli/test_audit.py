@@ -1,6 +1,9 @@
 """The verb `audit`: codes that mean something, one object, a page, and refusals in a sentence."""
 
 import json
+import sys
+from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -41,6 +44,17 @@ def broken(p, q, rng):
 
 def block(target_rows, draft_rows, draft_tokens, rng):
     return len(draft_tokens), rng.choice(target_rows.shape[1], p=target_rows[-1])
+
+
+def uniforms(p, q, u):
+    edges = np.cumsum(p)
+    return next(at for at in range(len(p)) if u[0] * edges[-1] < edges[at])
+
+
+def drawn_by_torch(p, q, generator):
+    import torch
+
+    return int(torch.multinomial(q, 1, generator=generator))
 
 
 answer = 42
@@ -139,6 +153,8 @@ def test_a_recorded_trace_is_replayed(answer, tmp_path):
         (["{file}:right", "--html", "/no/such/folder/x.html"], "--html"),
         (["{file}:right", "--signature", "tree"], "--signature"),
         (["missing.jsonl"], "cannot be read"),
+        (["{file}:right", "--luck", "dice"], "--luck"),
+        (["{file}:right", "--uniforms", "0"], "--uniforms"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_code_2(cli, samplers, arguments, word):
@@ -180,3 +196,76 @@ def test_a_server_gets_its_own_flags(answer, monkeypatch, samplers, cli):
     assert code == 0
     assert (asked["options"].model, asked["options"].concurrency) == ("m", 2)
     assert "about 3 minutes" in cli("audit", "http://127.0.0.1:1").stderr
+
+
+def test_luck_may_be_uniforms_or_that_of_pytorch(answer, samplers):
+    code, told = answer("audit", f"{samplers}:uniforms", *WORKED, "--uniforms", 1)
+    assert (code, told["verdict"], told["gap"]) == (0, "consistent", "0")
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    code, told = answer("audit", f"{samplers}:drawn_by_torch", *WORKED, "--luck", "torch")
+    assert (code, told["method"]) == (1, "enumeration")
+    assert told["suspects"][0]["name"] == "always accept"
+
+
+def test_the_loop_of_a_library_is_a_source(answer, monkeypatch):
+    """What is audited is replaced by a loop that is right; the real one has a test of its own."""
+    from draftproof.audit import loops
+    from draftproof.audit.loop_bugs import LOOP_WORLDS
+
+    asked = []
+
+    def prepare(way, budget):
+        asked.append((way, budget.level))
+        return loops.prepare_loops([(lambda prompt, rng: [0, 0, 0], LOOP_WORLDS[0])], budget=budget)
+
+    stand_in = ModuleType("draftproof.audit.transformers_loop")
+    stand_in.prepare_transformers = prepare
+    monkeypatch.setitem(sys.modules, "draftproof.audit.transformers_loop", stand_in)
+    code, told = answer("audit", "transformers-prompt-lookup", "--level", "1e-3")
+    assert (code, told["verdict"], told["signature"]) == (1, "refuted", "loop")
+    assert asked == [("prompt lookup", 1e-3)]
+
+
+def test_a_library_that_is_not_installed_is_one_sentence(cli, monkeypatch):
+    monkeypatch.delitem(sys.modules, "draftproof.audit.transformers_loop", raising=False)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    done = cli("audit", "transformers")
+    assert done.exit_code == 2
+    assert "pip install torch transformers" in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_what_only_a_server_has_is_said_in_sentences(cli, monkeypatch):
+    from draftproof.audit import audit as audit_function
+    from draftproof.audit import server
+
+    facts = {
+        "drafts_verified": {"seen": True, "how": "the metrics count 9 drafted tokens, 4 accepted"},
+        "control": {"kind": "twin server", "samples": 7, "log10_e": 0.25, "refuted": False},
+        "cost_estimate": {
+            "requests": 1200, "minutes": 2.5, "samples": 900, "seconds_per_request": 0.125,
+        },
+        "requests": 1100,
+        "numerics": {"allowance": 0.001, "row_gap": 0.02},
+    }  # fmt: skip
+
+    def audited(url, options, progress):
+        return replace(audit_function(lambda p, q, rng: 0, [1.0, 0.0], [1.0, 0.0]), facts=facts)
+
+    monkeypatch.setattr(server, "audit_server", audited)
+    said = " ".join(cli("audit", "http://127.0.0.1:1").stdout.split())
+    for sentence in (
+        "Drafts were verified: the metrics count 9 drafted tokens, 4 accepted.",
+        "The control (twin server) is not refuted: 7 tokens, evidence 10^0.25 to 1.",
+        "at most 1,200 requests for 900 samples, about 2.5 minutes at 0.125 s each.",
+        "1,100 requests were made.",
+        "differed by up to 0.001 in logprob",
+    ):
+        assert sentence in said
+    assert "{" not in said
+
+
+def test_one_reason_for_many_inputs_is_one_note(cli, samplers):
+    said = " ".join(cli("audit", f"{samplers}:hidden", "--max-samples", 50).stdout.split())
+    assert "none of the 10 inputs was enumerated, because the code called .normal" in said
+    assert said.count("Note:") == 1
