@@ -1,4 +1,4 @@
-"""A real browser against the real server: nothing of either is simulated.
+"""A real browser against the real server; of either, only the times of `test_timing` are made up.
 
 Every page is watched: an error on the console, a refused content policy, an answer of 400 or
 above, or a request to another machine fails the test, unless the test says that it expects it.
