@@ -73,6 +73,7 @@ def test_a_draft_over_other_tokens_changes_nothing_in_the_text(answer, second, w
     assert code == 0
     assert told["text"] == plain["text"]
     assert told["accepted"] > 20
+    assert told["vocabulary"] == way
 
 
 def test_a_rule_for_several_drafts_takes_the_law_of_the_intersection(answer, second):
@@ -107,6 +108,11 @@ def test_what_two_vocabularies_cannot_do_is_refused_in_one_sentence(
     assert words in done.stderr
     assert done.stderr.splitlines()[-1].count(". ") == 0
     assert "Traceback" not in done.stderr
+
+
+def test_people_see_how_a_draft_over_other_tokens_was_used(cli, second):
+    done = cli(*PLAIN, "--draft", second(Shifted), "--vocabulary", "text")
+    assert "(by text); rule token-wise" in " ".join(done.stderr.split())
 
 
 @pytest.mark.model

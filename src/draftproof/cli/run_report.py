@@ -34,6 +34,7 @@ def report(
         },
         "target": session.target.backend.name,
         "draft": options.draft,
+        "vocabulary": options.vocabulary,
         "rule": session.rule.name,
         "k": options.k,
         "drafts": session.drafts,

@@ -216,8 +216,10 @@ def _two_columns() -> Table:
 
 def _models(session: Session) -> str:
     guarantee, engine = session.rule.guarantee.value, session.target.engine
+    way = session.options.vocabulary
+    foreign = "" if way == "same" else f" (by {way})"
     return (
-        f"{session.target.backend.name} drafted by {session.options.draft}; rule "
+        f"{session.target.backend.name} drafted by {session.options.draft}{foreign}; rule "
         f"{session.rule.name} ({guarantee}); engine {engine}"
     )
 
