@@ -42,6 +42,20 @@ def test_people_see_prediction_measurement_and_settings(toy, cli, prompts):
     assert "checking the prediction" in done.stderr
 
 
+def test_all_three_charts_are_shown_and_drawn(toy, cli, prompts, tmp_path):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "plan.svg"
+    done = cli(*MEASURE, "--prompts", prompts, "--draft", "ngram", "--temperature", "0",
+               "--plot", file, env={"COLUMNS": "80"})  # fmt: skip
+    assert done.exit_code in (0, 3)
+    for title in ("95 % interval", "kept, if looked at", "against one by one"):
+        assert title in done.stdout
+    assert max(map(len, done.stdout.split("Settings to paste")[0].splitlines())) <= 80
+    drawn = file.read_text()
+    for label in ("95 % interval", "kept, if looked at", "tokens in a pass"):
+        assert f"<!-- {label} -->" in drawn
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
