@@ -7,6 +7,7 @@ not counted: tokens are drawn beforehand, a chunk at a time.
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import time
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from draftproof.audit import prepare
+from draftproof.audit.cases import step_case
 from draftproof.audit.catalogue import STEP_SUSPECTS, speculative
 from draftproof.audit.evidence import EProcess
 from draftproof.audit.pairs import WORKED_PAIR, Pair
+from draftproof.audit.sequential import Budget, Gathering
 from draftproof.audit.suspects import laws_of, same_law
 
 CHUNK = 50_000
@@ -49,6 +52,17 @@ def speed(pair: Pair, samples: int) -> tuple[float, int]:
     return process.samples / spent, len(bets)
 
 
+def whole_audit(samples: int) -> float:
+    """Samples per second of everything an audit does around a function that costs nothing."""
+    p = WORKED_PAIR.p.astype(np.float64)
+    tokens = itertools.cycle(np.random.default_rng(2).choice(p.size, size=CHUNK, p=p).tolist())
+    case = step_case(lambda p, q, rng: next(tokens), WORKED_PAIR, STEP_SUSPECTS)
+    gathering = Gathering([case], Budget(max_samples=samples, detect=1e-9))
+    began = time.perf_counter()
+    gathering.run()
+    return samples / (time.perf_counter() - began)
+
+
 def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -67,6 +81,8 @@ def main() -> None:
             f"{pair.name:<20}{bets:>6}{asked.samples:>12,}{rate:>14,.0f}"
             f"{PROMISED[pair.name]:>10,}{peak():>10.0f}{PROMISED_MB:>10}"
         )
+    rate = whole_audit(asked.samples)
+    print(f"a whole audit of a function that costs nothing: {rate:,.0f} samples per second")
     print("\nannounced at level 1e-6, the whole battery of pairs in turn")
     print(f"{'suspect':<42}{'mean':>14}{'99 in 100':>14}{'named':>14}")
     for size in sorted(prepare(speculative).announced, key=lambda size: size.mean):

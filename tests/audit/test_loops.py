@@ -1,5 +1,8 @@
 """A decode loop is proved or refuted over its whole text, and its bug is named."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -289,3 +292,14 @@ def test_settings_may_look_at_something_else_than_the_text():
     settings = applied(Table(THIRDS), counted)
     assert settings.target.row((0,)).tolist() == settings.after((0,), (0,)).tolist()
     assert settings.after((0,), ()).tolist() == THIRDS.tolist()
+
+
+def test_no_model_library_is_imported_before_its_loop_is_asked_for():
+    code = (
+        "import sys, draftproof.audit.loops, draftproof.audit.loop_bugs, draftproof.cli.audit;"
+        "print([m for m in ('torch', 'transformers', 'openvino') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip() == "[]"

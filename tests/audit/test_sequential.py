@@ -1,5 +1,7 @@
 """Running a sampler against evidence: when it ends, and what it does about misbehaviour."""
 
+import itertools
+import signal
 import time
 
 import numpy as np
@@ -135,3 +137,25 @@ def test_a_bound_is_left_out_where_it_would_say_nothing():
 def test_a_budget_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(InvalidInput):
         Budget(**wrong)
+
+
+def test_a_call_that_hangs_among_many_is_interrupted_and_the_others_are_not(monkeypatch):
+    monkeypatch.setattr("draftproof.audit.cases.CALL_SECONDS", 0.2)
+    calls = itertools.count()
+
+    def sometimes(p, q, rng):
+        if next(calls) == 7:
+            time.sleep(60)
+        return int(rng.choice(len(p), p=p))
+
+    found = gather(sometimes, max_samples=200)
+    assert found.calls == 200
+    assert list(found.faults.values()) == [1]
+    assert "did not return within" in next(iter(found.faults))
+
+
+def test_the_timer_is_put_back_after_sampling():
+    before = signal.getsignal(signal.SIGALRM)
+    gather(lambda p, q, rng: 0, max_samples=20)
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

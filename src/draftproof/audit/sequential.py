@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from draftproof.audit.cases import CALL_SECONDS, Case
+from draftproof.audit.cases import Case
 from draftproof.audit.evidence import RowsEProcess, check_level, partition, total_variation_bound
-from draftproof.audit.foreign import Fault
+from draftproof.audit.foreign import Fault, many_calls
 from draftproof.audit.power import SampleSize, sample_sizes, smallest_detectable
 from draftproof.audit.suspects import grouped
 from draftproof.dist import Row
@@ -196,24 +196,26 @@ class Gathering:
     def _draw(self, at: int, case: Case, batch: int) -> None:
         left = min(batch, self._budget.max_samples - self._found.calls)
         tokens = []
-        for _ in range(left):
-            seen = case.sample(self._rng)
-            self._found.calls += 1
-            if isinstance(seen, Fault):
-                self._note(seen)
-            else:
-                tokens.append(seen)
-            if self._slow >= PATIENCE or self._clock() > self._deadline:
-                break
+        with many_calls():
+            for _ in range(left):
+                seen = case.sample(self._rng)
+                self._found.calls += 1
+                if isinstance(seen, Fault):
+                    self._note(seen)
+                else:
+                    tokens.append(seen)
+                if self._slow >= PATIENCE or self._clock() > self._deadline:
+                    break
         self._found.process.take(at, tokens)
 
     def _note(self, fault: Fault) -> None:
         self._found.faults[fault.what] = self._found.faults.get(fault.what, 0) + 1
-        self._slow += "did not return within" in fault.what
+        self._slow += fault.late
 
     def _hard_end(self) -> str:
         if self._slow >= PATIENCE:
-            return f"it did not return within {CALL_SECONDS:g} s, {PATIENCE} times"
+            late = next(what for what in self._found.faults if "did not return within" in what)
+            return f"{late}, {PATIENCE} times"
         if self._clock() > self._deadline:
             return "the time ran out"
         if self._found.calls >= self._budget.max_samples:
