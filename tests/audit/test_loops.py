@@ -9,7 +9,8 @@ import pytest
 from draftproof.audit import LoopWorld, audit_loop, prepare_loops
 from draftproof.audit.blocks import BLOCK_WORLDS
 from draftproof.audit.diagnosis import telling_input
-from draftproof.audit.loop_bugs import LOOP_BUGS, LOOP_WORLDS, LoopParts, applied, loop_laws
+from draftproof.audit.loop_bugs import LOOP_BUGS, LOOP_WORLDS, LoopParts, loop_laws
+from draftproof.audit.loop_world import applied
 from draftproof.audit.loops import read_loop
 from draftproof.audit.sequential import Budget
 from draftproof.audit.suspects_blocks import BLOCK_SUSPECTS

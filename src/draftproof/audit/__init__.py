@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from draftproof.audit.diagnosis import Diagnosis, diagnose, telling_input
     from draftproof.audit.enumerate import enumerate_sampler
     from draftproof.audit.findings import Report
-    from draftproof.audit.loop_bugs import LoopWorld
+    from draftproof.audit.loop_world import LoopWorld
     from draftproof.audit.loops import audit_loop, prepare_loops
     from draftproof.audit.sequential import Budget
 
@@ -26,7 +26,7 @@ _HOME = {
     "draftproof.audit.diagnosis": ("Diagnosis", "diagnose", "telling_input"),
     "draftproof.audit.enumerate": ("enumerate_sampler",),
     "draftproof.audit.findings": ("Report",),
-    "draftproof.audit.loop_bugs": ("LoopWorld",),
+    "draftproof.audit.loop_world": ("LoopWorld",),
     "draftproof.audit.loops": ("audit_loop", "prepare_loops"),
     "draftproof.audit.sequential": ("Budget",),
 }

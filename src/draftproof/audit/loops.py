@@ -22,7 +22,8 @@ from draftproof.audit.evidence import Floats
 from draftproof.audit.explore import Luck
 from draftproof.audit.findings import Report
 from draftproof.audit.foreign import Fault, Foreign, read_tokens
-from draftproof.audit.loop_bugs import LoopWorld, loop_laws
+from draftproof.audit.loop_bugs import loop_laws
+from draftproof.audit.loop_world import LoopWorld
 from draftproof.audit.sequential import Budget
 from draftproof.audit.shapes import Examined, Explore, Rows
 from draftproof.backends.table import Table

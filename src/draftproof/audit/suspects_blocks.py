@@ -6,7 +6,7 @@ token)``, most of them as token-wise verification with one part exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -59,7 +59,9 @@ class BlockParts:
                 return at, draw(rng, self.rest(target[self.rest_row(at, n)], q, token))
         return n, draw(rng, target[self.bonus_row(n)])
 
-    def law(self, target: Row, draft: Row, tokens: Text) -> Iterator[tuple[Text, Any]]:
+    def law(
+        self, target: Sequence[Row], draft: Sequence[Row], tokens: Text
+    ) -> Iterator[tuple[Text, Any]]:
         """Give what `judge` emits for one chain, with probabilities: closed form of the same."""
         n, going = len(tokens), Fraction(1)
         for at in range(self.first_judged, n):

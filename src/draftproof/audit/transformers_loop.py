@@ -28,7 +28,7 @@ except ImportError as missing:
 
 from draftproof.audit.auditing import Audit
 from draftproof.audit.evidence import Floats
-from draftproof.audit.loop_bugs import LoopWorld, Settings
+from draftproof.audit.loop_world import LoopWorld, Settings
 from draftproof.audit.loops import Generate, as_fractions, prepare_loops
 from draftproof.audit.sequential import Budget
 from draftproof.audit.suspects import one_hot_at
