@@ -154,6 +154,7 @@ def test_a_recorded_trace_is_replayed(answer, tmp_path):
         (["{file}:right", "--signature", "tree"], "--signature"),
         (["missing.jsonl"], "cannot be read"),
         (["{file}:right", "--luck", "dice"], "--luck"),
+        (["transformers", "--target-row", "1/2,1/2", "--draft-row", "1/2,1/2"], "leave them out"),
         (["{file}:right", "--uniforms", "0"], "--uniforms"),
     ],
 )

@@ -220,6 +220,11 @@ def _planned(
 
         return audit_records(Path(target), budget)
     if target in LOOPS:
+        if any(row is not None for row in rows):
+            raise InvalidInput(
+                f"--target-row and --draft-row do not apply to {target}, whose models are built "
+                f"here; leave them out."
+            )
         from draftproof.audit.transformers_loop import prepare_transformers
 
         return prepare_transformers(LOOPS[target], budget=budget)
