@@ -8,6 +8,7 @@ within the rounding under a stated assumption, and cross-checked with random dra
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ import numpy as np
 
 from draftproof.audit.explore import (
     ASSUMPTION,
+    REPEATS,
     Explored,
     HiddenLuck,
     Play,
@@ -284,11 +286,14 @@ class _Attempt:
 
 
 def _attempts(rows: Rows, luck: str, max_runs: int) -> list[_Attempt]:
+    often = itertools.chain([REPEATS], itertools.repeat(1))
+
     def by_symbols(play: Play, _: Sequence[Text]) -> Explored:
-        return explore_symbols(play, max_runs=max_runs)
+        """Repeat runs often where the code is met first, once for every further chain."""
+        return explore_symbols(play, max_runs=max_runs, repeats=next(often))
 
     def once_more(play: Play, _: Sequence[Text]) -> Explored:
-        return explore_symbols(play, max_runs=max_runs, repeats=False)
+        return explore_symbols(play, max_runs=max_runs, repeats=0)
 
     floats = rows.as_floats()
 

@@ -84,10 +84,11 @@ def _require_repeat(play: Play, branch: _Replay, outcome: Hashable) -> None:
         raise HiddenLuck
 
 
-def explore_symbols(play: Play, *, max_runs: int = 200_000, repeats: bool = True) -> Explored:
+def explore_symbols(play: Play, *, max_runs: int = 200_000, repeats: int = REPEATS) -> Explored:
     """Enumerate code through comparisons with symbolic uniforms: an exact law.
 
-    With `repeats` the first runs are repeated, to see whether the luck handed over is all of it.
+    The first runs are repeated, to see whether the luck handed over is all of it: the first
+    `OFTEN` of them `repeats` times, those up to `ONCE` one time; none where `repeats` is 0.
 
     Raises
     ------
@@ -112,8 +113,8 @@ def explore_symbols(play: Play, *, max_runs: int = 200_000, repeats: bool = True
         rounding = max(rounding, generator._ledger.rounding)
         reused.update(dict.fromkeys(map(_twice, generator._ledger.drawn)))
         runs += 1
-        if repeats and runs <= ONCE and not getattr(outcome, "late", False):
-            for _ in range(REPEATS if runs <= OFTEN else 1):
+        if runs <= ONCE and not getattr(outcome, "late", False):
+            for _ in range(repeats if runs <= OFTEN else min(repeats, 1)):
                 _require_repeat(play, branch, outcome)
         while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
             script.pop()
