@@ -63,7 +63,7 @@ class Lab:
     def saved(self, lesson):
         """What is on disk about a lesson, step by step."""
         file = self.folder / "progress.json"
-        data = json.loads(file.read_text(encoding="utf-8"))["data"]
+        data = json.loads(file.read_text(encoding="utf-8"))["data"] if file.exists() else {}
         return data.get("lessons", {}).get(lesson.id, {}).get("steps", {})
 
     def asked(self):

@@ -56,6 +56,7 @@ def opened(visit, lab, **options):
     page = settled(visit(lab.entrance(LESSON), **options))
     page.locator("#predict input[type=radio]").first.check()
     page.get_by_role("button", name="Keep my prediction").click()
+    wait_until(lambda: "predict" in lab.saved(LESSON))  # a reload asks the server what is kept
     return page, page.locator(f"#{STEP.id}")
 
 

@@ -48,10 +48,10 @@ WIDTH = 32
 SINGLES = 64
 """... most single tokens kept; both choose the most frequent."""
 
-RECENT = 16.0
+RECENT = 64.0
 """How much more a token of the present text counts than one of the learnt text."""
 
-BACK_OFF = 0.7
+BACK_OFF = 1.0
 """The b of the formula: how much an unseen continuation is expected."""
 
 SHARPNESS = 1.75
