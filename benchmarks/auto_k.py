@@ -11,39 +11,13 @@ from statistics import mean
 
 from draftproof.planner import Costs, Curve, seconds_for
 from draftproof.planner.policy import Adaptive, round_times
-from draftproof.planner.simulate import simulated_seconds
-
-PAGED = Curve(
-    ((1, 9.9), (2, 9.9), (3, 10.9), (4, 11.7), (5, 11.7), (6, 12.9), (8, 14.8), (9, 15.4),
-     (12, 16.2), (16, 18.8))
-)  # fmt: skip
-STEEP = Curve(((1, 9.7), (5, 30.0), (9, 50.0)))
-FLAT = Curve(((1, 10.0), (17, 10.1)))
-MODELS = {
-    "paged, free draft": (PAGED, 0.0),
-    "paged": (PAGED, 1.0),
-    "steep, free draft": (STEEP, 0.0),
-    "steep": (STEEP, 1.0),
-    "flat": (FLAT, 1.0),
-}
-"""Milliseconds of a pass by the tokens in it, and of a drafted token."""
-
-TEXTS = {
-    "hopeless": (0.0,) * 15,
-    "poor": (0.2,) * 15,
-    "even": (0.5,) * 15,
-    "good": (0.7,) * 15,
-    "very good": (0.9,) * 15,
-    "certain": (1.0,) * 15,
-    "good at first": (0.9, 0.5, 0.1) + (0.05,) * 12,
-    "good later": (0.3, 0.6) + (0.8,) * 13,
-}
+from draftproof.planner.simulate import MODELS, STEADY, simulated_seconds
 
 
 def behind(curve: Curve, t_draft: float, text: str, tokens: int, seeds: int) -> float:
     costs = Costs(t_target=curve.at(1), t_verify=curve, t_draft=t_draft)
     times = round_times(costs, 15)
-    shares = TEXTS[text][: len(times) - 1]
+    shares = STEADY[text][: len(times) - 1]
     best = min(seconds_for(tokens, shares, k, costs) for k in range(len(times)))
     policy = Adaptive(times)
     spent = mean(
@@ -62,7 +36,7 @@ def main() -> None:
         found = {
             (model, text): behind(*MODELS[model], text, tokens, asked.seeds)
             for model in MODELS
-            for text in TEXTS
+            for text in STEADY
         }
         where = max(found, key=found.__getitem__)
         over = sum(one > 0.05 for one in found.values())

@@ -29,6 +29,7 @@ from draftproof import Draft
 from draftproof.backends import open_backend, weights
 from draftproof.backends.openvino import OpenVinoBackend
 from draftproof.backends.paged import PROFILES, Profile
+from draftproof.warp import Warp
 
 PROMPTS = (
     "Why is the sky blue?",
@@ -93,17 +94,15 @@ def ours(folder: Path, profile: Profile) -> Reading:
     backend = OpenVinoBackend(
         folder, profile, name="compared", engine="tolerance", context_limit=2048
     )
-    return lambda text: softmax(backend.logits(text, Draft.empty())[0])
+    return lambda text: Warp().row(backend.logits(text, Draft.empty())[0])
 
 
 def as_read(gguf: Path, folder: Path) -> Path:
     """Convert the file as openvino-genai does, without restoring anything."""
     folder.mkdir()
     shutil.copy(gguf, folder / gguf.name)
-    code = (
-        "import sys, openvino_genai as og; og.LLMPipeline(sys.argv[1], 'CPU', "
-        "enable_save_ov_model=True)"
-    )
+    code = "import sys, pathlib; from draftproof.backends.restoring import read; "
+    code += "read(pathlib.Path(sys.argv[1]))"
     command = [sys.executable, "-c", code, str(folder / gguf.name)]
     subprocess.run(command, check=True, capture_output=True)
     return folder
@@ -121,7 +120,7 @@ def unpacked(gguf: Path) -> Reading:
 
     def row(text: tuple[int, ...]) -> Row:
         with torch.no_grad():
-            return softmax(model(torch.tensor([text])).logits[0, -1].numpy())
+            return Warp().row(model(torch.tensor([text])).logits[0, -1].numpy())
 
     return row
 
@@ -155,12 +154,6 @@ def served(gguf: Path) -> Iterator[Reading]:
         yield row
     finally:
         process.kill()
-
-
-def softmax(logits: Row) -> Row:
-    """Give probabilities, in double precision."""
-    shifted = np.asarray(logits, np.float64) - np.max(logits)
-    return np.exp(shifted) / np.exp(shifted).sum()
 
 
 def total_variation(row: Row, wanted: Row) -> float:

@@ -11,9 +11,9 @@ from draftproof.chance import Dice
 from draftproof.contracts import Draft
 from draftproof.decode import Limits, generate, rounds
 from draftproof.errors import InvalidInput
-from draftproof.planner import Costs, Curve, seconds_for
+from draftproof.planner import Costs, seconds_for
 from draftproof.planner.policy import Adaptive, Seen, round_times
-from draftproof.planner.simulate import simulated_seconds
+from draftproof.planner.simulate import MODELS, STEADY, STEEP, simulated_seconds
 from draftproof.proof import prove_loop
 from draftproof.proposers import DraftModel, PromptLookup
 from draftproof.rules import find_rule
@@ -159,28 +159,7 @@ def test_a_policy_that_carries_over_from_text_to_text_would_be_seen():
 
 # ---------------------------------------------------------------- speed, on simulated costs
 
-PAGED = Curve(
-    tuple((n, ms / 1000) for n, ms in {
-        1: 9.9, 2: 9.9, 3: 10.9, 4: 11.7, 5: 11.7, 6: 12.9, 8: 14.8, 9: 15.4, 12: 16.2, 16: 18.8,
-    }.items())
-)  # fmt: skip
-"""Milliseconds of a pass of the default model, by tokens in it."""
-STEEP = Curve(((1, 0.0097), (5, 0.030), (9, 0.050)))
-"""The same model in llama.cpp."""
-FLAT = Curve(((1, 0.010), (17, 0.0101)))
-"""A machine that waits for memory."""
-
 TOKENS, SEEDS = 1000, 8
-TEXTS = {
-    "hopeless": (0.0,) * 15,
-    "poor": (0.2,) * 15,
-    "even": (0.5,) * 15,
-    "good": (0.7,) * 15,
-    "very good": (0.9,) * 15,
-    "certain": (1.0,) * 15,
-    "good at first": (0.9, 0.5, 0.1) + (0.05,) * 12,
-    "good later": (0.3, 0.6) + (0.8,) * 13,
-}
 
 
 @dataclass
@@ -208,16 +187,12 @@ def mean_seconds(policy, text_at, times, tokens=TOKENS):
     return sum(each) / len(each)
 
 
-@pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize(
-    ("curve", "t_draft"),
-    [(PAGED, 0.0), (PAGED, 0.001), (STEEP, 0.0), (STEEP, 0.001), (FLAT, 0.001)],
-    ids=["paged, free", "paged", "steep, free", "steep", "flat"],
-)
+@pytest.mark.parametrize("text", STEADY)
+@pytest.mark.parametrize(("curve", "t_draft"), MODELS.values(), ids=MODELS)
 def test_on_a_steady_text_it_is_within_5_percent_of_the_best_fixed_k(curve, t_draft, text):
     costs = Costs(t_target=curve.at(1), t_verify=curve, t_draft=t_draft)
     times = round_times(costs, 15)
-    acceptances = TEXTS[text][: len(times) - 1]
+    acceptances = STEADY[text][: len(times) - 1]
     best = min(seconds_for(TOKENS, acceptances, k, costs) for k in range(len(times)))
     assert mean_seconds(Adaptive(times), lambda at: acceptances, times) <= 1.05 * best
 
@@ -231,7 +206,7 @@ def test_on_a_text_that_changes_it_beats_every_fixed_k():
     times = round_times(costs, 8)
 
     def text_at(at):
-        return TEXTS["poor"] if at % 600 < 300 else TEXTS["certain"]
+        return STEADY["poor"] if at % 600 < 300 else STEADY["certain"]
 
     fixed = min(mean_seconds(always(k), text_at, times, 1800) for k in range(9))
     assert mean_seconds(Adaptive(times), text_at, times, 1800) < fixed

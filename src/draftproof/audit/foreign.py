@@ -19,7 +19,7 @@ import signal
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -302,8 +302,7 @@ class Foreign:
             with torch_luck.intercepted(rng):
                 last = torch_luck.last_argument(self.uniforms)
                 return self._guarded(lambda: self.fn(*arguments, last))
-        luck = rng if self.uniforms is None else rng.random(self.uniforms)
-        return self._guarded(lambda: self.fn(*arguments, luck))
+        return self._on_numpy(rng, arguments)
 
     def sampled(self, rng: np.random.Generator, *arguments: Any) -> Any:
         """Call the function once on luck that is drawn, from `rng` or from a seed drawn from it."""
@@ -313,6 +312,9 @@ class Foreign:
             tensors = [_each(torch_luck.tensor, argument) for argument in arguments]
             last = torch_luck.seeded(rng, self.uniforms)
             return self._guarded(lambda: self.fn(*tensors, last))
+        return self._on_numpy(rng, arguments)
+
+    def _on_numpy(self, rng: Luck | np.random.Generator, arguments: Iterable[Any]) -> Any:
         luck = rng if self.uniforms is None else rng.random(self.uniforms)
         return self._guarded(lambda: self.fn(*arguments, luck))
 

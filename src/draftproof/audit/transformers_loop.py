@@ -35,6 +35,7 @@ from draftproof.audit.suspects import one_hot_at
 from draftproof.backends.table import Table
 from draftproof.contracts import Text
 from draftproof.dist import Row
+from draftproof.warp import Warp
 
 WIDTH = 8
 """Size of the hidden state; a vocabulary may have as many tokens."""
@@ -73,7 +74,7 @@ class TinyModel:
 
     def row(self, text: Text) -> Row:
         """Give the probabilities after a text."""
-        return as_fractions(softmax(self.logits(text)))
+        return as_fractions(Warp().row(self.logits(text)))
 
     def built(self) -> Any:
         """Build the model."""
@@ -106,12 +107,6 @@ class TinyModel:
         layer.self_attn.v_proj.weight[few, few] = torch.eye(self.size) / WIDTH**0.5
         layer.self_attn.o_proj.weight[few, few] = torch.eye(self.size)
         model.lm_head.weight[:, few] = torch.tensor(self.weights)
-
-
-def softmax(logits: Floats) -> Floats:
-    """Give the probabilities of logits; minus infinity is a probability of 0."""
-    weights = np.exp(logits - logits.max())
-    return np.asarray(weights / weights.sum())
 
 
 TARGET = TinyModel(((0.4, -0.2, 0.1), (-0.3, 0.3, 0.2), (0.1, 0.2, -0.4)))
@@ -202,7 +197,7 @@ def world_of(
 
 def _settings(apply: Processor, model: TinyModel) -> Settings:
     def after(text: Text, seen: Text) -> Row:
-        return as_fractions(softmax(apply(model.logits(text), seen)))
+        return as_fractions(Warp().row(apply(model.logits(text), seen)))
 
     return Settings(Table(model.row), after)
 

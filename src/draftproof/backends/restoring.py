@@ -8,8 +8,8 @@ far the rows move. So after the conversion such groups are written again, in eig
 
     step / r * (r * level - zero),    r in 1..17,
 
-with the r that meets both ends of the group's range best, which leaves about a hundredth of what
-the rounding took, at the speed of the library's eight-bit kernels.
+with the r that meets both ends of the group's range best, and runs on the library's eight-bit
+kernels.
 
 Run as a program, with a GGUF file as its argument, this module makes the conversion::
 
@@ -167,7 +167,7 @@ def restore(graph: Any, path: Path) -> tuple[int, int]:
     """
     rows = {key: row for tensor in _stored(path) for key, row in _keyed(tensor)}
     done = left = 0
-    for matrix in list(_rounded(graph)):
+    for matrix in _rounded(graph):
         keys = [key for key, _ in _keyed(matrix.groups)]
         if not all(key in rows for key in keys):
             left += 1
@@ -249,16 +249,22 @@ def _four_bits(constant: Any) -> Bytes:
     return values[: int(np.prod(shape))].reshape(shape)
 
 
+def read(path: Path) -> Path:
+    """Convert a GGUF file to an OpenVINO model beside it as the library does, rounding included."""
+    import openvino_genai
+
+    openvino_genai.LLMPipeline(str(path), "CPU", enable_save_ov_model=True)
+    return path.with_name("openvino_model.xml")
+
+
 def convert(path: Path) -> None:
     """Convert a GGUF file to an OpenVINO model beside it, with its weights restored.
 
     Must have the folder to itself; prints how many matrices were restored and how many left.
     """
     import openvino
-    import openvino_genai
 
-    openvino_genai.LLMPipeline(str(path), "CPU", enable_save_ov_model=True)
-    model = path.with_name("openvino_model.xml")
+    model = read(path)
     graph = openvino.Core().read_model(str(model))
     done, left = restore(graph, path)
     whole = path.with_name("restored.xml")

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from fractions import Fraction
@@ -152,39 +152,35 @@ def model_file(progress: Progress) -> Path:
 
 def predictions_table(told: Sequence[Forecast]) -> Table:
     """Give predicted and measured speed-ups as a table."""
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("text", "contestant"):
-        grid.add_column(title)
-    for title in ("predicted", "measured", "difference"):
-        grid.add_column(title, justify="right")
-    before = ""
-    for one in told:
-        grid.add_row(
-            one.task if one.task != before else "",
-            one.name,
-            f"{one.predicted:.2f}x",
-            f"{one.measured:.2f}x",
-            f"{one.difference:+.1%}",
-        )
-        before = one.task
-    return grid
+    return _table(
+        ("text", "contestant", "predicted", "measured", "difference"),
+        (
+            (one.task, one.name, f"{one.predicted:.2f}x", f"{one.measured:.2f}x",
+             f"{one.difference:+.1%}")
+            for one in told
+        ),
+    )  # fmt: skip
 
 
-def table_of(rows: list[Row]) -> Table:
+def table_of(rows: Sequence[Row]) -> Table:
     """Give the rows as a table."""
+    return _table(
+        ("task", "contestant", "tokens/s", "to plain", "95 % interval"),
+        (
+            (row.task, row.name, f"{row.tokens_per_second:.1f}", f"{row.ratio_to_plain:.2f}x",
+             "-" if row.interval is None else "{:.2f} to {:.2f}".format(*row.interval))
+            for row in rows
+        ),
+    )  # fmt: skip
+
+
+def _table(titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    """Give rows of a task, a contestant and figures; a task is named once."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("task", "contestant"):
-        grid.add_column(title)
-    for title in ("tokens/s", "to plain", "95 % interval"):
-        grid.add_column(title, justify="right")
+    for at, title in enumerate(titles):
+        grid.add_column(title, justify="left" if at < 2 else "right")
     before = ""
-    for row in rows:
-        grid.add_row(
-            row.task if row.task != before else "",
-            row.name,
-            f"{row.tokens_per_second:.1f}",
-            f"{row.ratio_to_plain:.2f}x",
-            "-" if row.interval is None else "{:.2f} to {:.2f}".format(*row.interval),
-        )
-        before = row.task
+    for task, *rest in rows:
+        grid.add_row(task if task != before else "", *rest)
+        before = task
     return grid

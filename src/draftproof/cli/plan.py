@@ -14,7 +14,7 @@ from draftproof.cli import DONE
 from draftproof.cli.plan_metrics import as_dict, read_both, show_metrics, show_settings
 from draftproof.cli.plan_report import Plan, report, show
 from draftproof.cli.reading import TIME, Read, count, read_probability, read_time
-from draftproof.cli.run import FLOAT
+from draftproof.cli.run import FLOAT, earlier_option
 from draftproof.errors import InvalidInput
 from draftproof.planner import Choice, Costs, Curve, best_choice, best_tree_choice, choices
 from draftproof.planner.metrics import Metrics
@@ -163,13 +163,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     show_default=True,
     help="Temperature of the measurement.",
 )
-@click.option(
-    "--earlier",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    multiple=True,
-    help="Text the draft suffix may copy from too; may be repeated.  [default: none]",
-)
+@earlier_option
 @click.option(
     "--prompts",
     type=click.Path(path_type=Path),

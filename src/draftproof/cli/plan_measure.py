@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,6 +28,7 @@ from draftproof.session.measuring import (
     Check,
     check,
     measure,
+    options_of,
     sessions_for,
     steps,
 )
@@ -48,9 +48,10 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
         draft=drafts[0],
         rule=(asked["rules"] or ("token-wise",))[0],
         seed=asked["seed"],
+        earlier=read_texts(asked["earlier"], "--earlier"),
         warp=Warp(temperature=asked["temperature"]),
     )
-    sessions = _sessions(options, drafts, read_texts(asked["earlier"], "--earlier"))
+    sessions = _sessions(options, drafts)
     progress.expect(steps(sessions, prompts))
     found = measure(
         sessions,
@@ -73,17 +74,17 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
     return INCONCLUSIVE if verdict(best) == "cannot tell" else DONE
 
 
-def _sessions(options: Options, drafts: Sequence[str], earlier: tuple[str, ...]) -> list[Session]:
-    if earlier and "suffix" not in drafts:
+def _sessions(options: Options, drafts: Sequence[str]) -> list[Session]:
+    if options.earlier and "suffix" not in drafts:
         raise InvalidInput("--earlier is for the draft suffix, and --draft leaves that out.")
-    first = open_session(replace(options, earlier=earlier if drafts[0] == "suffix" else ()))
+    first = open_session(options_of(options, drafts[0]))
     paths = [draft for draft in drafts[1:] if draft not in NAMED]
     if paths:
         raise InvalidInput(
             f"--draft {paths[0]!r} is a model and stands behind another draft; name it first, or "
             f"measure it alone."
         )
-    return sessions_for(options, drafts, first, earlier=earlier)
+    return sessions_for(options, drafts, first)
 
 
 def _prompts(file: Path | None) -> Sequence[str]:

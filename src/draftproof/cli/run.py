@@ -64,6 +64,14 @@ def read_k(text: str, name: str) -> int | str:
 
 FLOAT = Read("number", read_float)
 
+earlier_option = click.option(
+    "--earlier",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    multiple=True,
+    help="Text the draft suffix may copy from too; may be repeated.  [default: none]",
+)
+
 
 @click.command(
     epilog="""\b
@@ -183,13 +191,7 @@ FLOAT = Read("number", read_float)
     show_default=True,
     help="One seed, one text.",
 )
-@click.option(
-    "--earlier",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    multiple=True,
-    help="Text the draft suffix may copy from too; may be repeated.  [default: none]",
-)
+@earlier_option
 @click.option(
     "--vocabulary",
     type=click.Choice(["same", "intersection", "text"]),

@@ -1,9 +1,13 @@
-"""What decoding with a schedule would take, where only the luck of acceptance is played out."""
+"""What decoding with a schedule would take, where only the luck of acceptance is played out.
+
+`MODELS` and `STEADY` are the costs and texts on which a schedule is compared with fixed ks.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,6 +16,45 @@ from draftproof.decode import Round, Schedule, Seconds
 from draftproof.errors import InvalidInput
 from draftproof.planner.acceptance import check_acceptance
 from draftproof.planner.checking import check_count
+from draftproof.planner.costs import Curve
+
+PAGED = Curve(
+    tuple((n, ms / 1000) for n, ms in {
+        1: 9.9, 2: 9.9, 3: 10.9, 4: 11.7, 5: 11.7, 6: 12.9, 8: 14.8, 9: 15.4, 12: 16.2, 16: 18.8,
+    }.items())
+)  # fmt: skip
+"""Seconds of a pass of a small model on a paged cache, by tokens in it."""
+
+STEEP = Curve(((1, 0.0097), (5, 0.030), (9, 0.050)))
+"""A machine that is busy with computing already: the same model in llama.cpp."""
+
+FLAT = Curve(((1, 0.010), (17, 0.0101)))
+"""A machine that waits for memory."""
+
+MODELS: Mapping[str, tuple[Curve, float]] = MappingProxyType(
+    {
+        "paged, free draft": (PAGED, 0.0),
+        "paged": (PAGED, 0.001),
+        "steep, free draft": (STEEP, 0.0),
+        "steep": (STEEP, 0.001),
+        "flat": (FLAT, 0.001),
+    }
+)
+"""Costs of a pass, and seconds of a drafted token."""
+
+STEADY: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {
+        "hopeless": (0.0,) * 15,
+        "poor": (0.2,) * 15,
+        "even": (0.5,) * 15,
+        "good": (0.7,) * 15,
+        "very good": (0.9,) * 15,
+        "certain": (1.0,) * 15,
+        "good at first": (0.9, 0.5, 0.1) + (0.05,) * 12,
+        "good later": (0.3, 0.6) + (0.8,) * 13,
+    }
+)
+"""Conditional acceptance per position of texts that stay as they are."""
 
 _ROW = np.ones(1)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from draftproof.contracts import Proposer
+from draftproof.contracts import Proposer, Text
 from draftproof.errors import InvalidInput
 from draftproof.proposers.lookup import PromptLookup
 from draftproof.proposers.model import DraftModel, check_same_vocabulary, propose
@@ -37,12 +37,13 @@ SHIPPED_VOCAB_SIZE = 49_152
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a proposer may know of the run it drafts for."""
+    """What a proposer may know of the run it drafts for; `earlier` texts are for ``suffix``."""
 
     vocab_size: int
     warp: Warp
     eos: tuple[int, ...] = ()
     prompt: int = 0
+    earlier: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def _ngram(setting: Setting) -> Proposer:
 
 
 def _suffix(setting: Setting) -> Proposer:
-    return Suffix(setting.vocab_size, eos=setting.eos)
+    return Suffix(setting.vocab_size, earlier=setting.earlier, eos=setting.eos)
 
 
 NAMED: Mapping[str, Named] = MappingProxyType(

@@ -10,7 +10,7 @@ from draftproof.chance import Dice
 from draftproof.contracts import Draft, Lazily, Predictor, Proposer, Rule, Text
 from draftproof.dist import Row
 from draftproof.errors import UnsupportedDraft
-from draftproof.proposers import DraftModel, Setting, Suffix, proposer_named
+from draftproof.proposers import DraftModel, Setting, proposer_named
 from draftproof.proposers.branching import GumbelDraft, Siblings, TreeModel
 from draftproof.session.models import Model
 from draftproof.warp import Warped
@@ -50,21 +50,10 @@ class Guesses:
 
 
 def named_proposer(
-    rule: Rule,
-    name: str,
-    setting: Setting,
-    drafts: int,
-    context_limit: int,
-    *,
-    earlier: Sequence[Text] = (),
+    rule: Rule, name: str, setting: Setting, drafts: int, context_limit: int
 ) -> Proposer:
-    """Give the draft of this name in the shape that `rule` judges.
-
-    The draft ``suffix`` copies from `earlier` texts too.
-    """
+    """Give the draft of this name in the shape that `rule` judges."""
     single = proposer_named(name, setting)
-    if earlier:
-        single = Suffix(setting.vocab_size, earlier=earlier, eos=setting.eos)
     if rule.shape == "chain" and (rule.scheme != "coupled" or name in CERTAIN):
         return single
     if name in CERTAIN:

@@ -216,18 +216,16 @@ def _run(session: Session, text: Text, *, plain: bool) -> Transcript:
     return script
 
 
-def sessions_for(
-    options: Options, drafts: Sequence[str], first: Session, *, earlier: tuple[str, ...] = ()
-) -> list[Session]:
-    """Give a session for each named draft over the model that `first` has opened.
+def options_of(options: Options, draft: str) -> Options:
+    """Give the options with this draft; earlier texts are for ``suffix`` alone."""
+    return replace(options, draft=draft, earlier=options.earlier if draft == "suffix" else ())
 
-    The draft ``suffix`` copies from the `earlier` texts too.
-    """
 
-    def setting(draft: str) -> Options:
-        return replace(options, draft=draft, earlier=earlier if draft == "suffix" else ())
-
+def sessions_for(options: Options, drafts: Sequence[str], first: Session) -> list[Session]:
+    """Give a session for each named draft over the model that `first` has opened."""
     return [
-        Session(setting(draft), first.rule, first.target) if draft != first.options.draft else first
+        Session(options_of(options, draft), first.rule, first.target)
+        if draft != first.options.draft
+        else first
         for draft in drafts
     ]

@@ -219,13 +219,11 @@ class Session:
             warp=options.warp,
             eos=options.warp.eos,
             prompt=len(text),
+            earlier=tuple(self.target.encode(one, chat=False) for one in options.earlier),
         )
         limit = self.target.backend.context_limit
         if self.second is None:
-            earlier = tuple(self.target.encode(one, chat=False) for one in options.earlier)
-            return named_proposer(
-                self.rule, options.draft, setting, self.drafts, limit, earlier=earlier
-            )
+            return named_proposer(self.rule, options.draft, setting, self.drafts, limit)
         if options.vocabulary != "same":
             return foreign_proposer(
                 self.rule, self.target, self.second, setting, self.drafts,

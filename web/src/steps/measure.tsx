@@ -7,7 +7,7 @@ import type { Context } from "../context";
 import type { MeasureStep } from "../page";
 import { Rational } from "../rational";
 import { Verdict } from "../ui";
-import { NoModel, useModel } from "./model";
+import { NoModel, Prompt, useModel } from "./model";
 
 interface Method {
   readonly counts: readonly number[];
@@ -148,10 +148,7 @@ function LiveMeasure({ step, context }: { step: MeasureStep; context: Context })
       <p>The first position after your own prompt: real rows p and q, the likeliest tokens, and all others together.</p>
       {model?.available ? (
         <div class="form">
-          <label class="wide">
-            Prompt
-            <input type="text" value={prompt} onInput={(event) => setPrompt(event.currentTarget.value)} />
-          </label>
+          <Prompt value={prompt} onValue={setPrompt} />
           <button
             type="button"
             class="primary"

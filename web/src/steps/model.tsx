@@ -14,6 +14,15 @@ export function useModel(context: Context): Model | null {
   return model;
 }
 
+export function Prompt({ value, onValue }: { value: string; onValue(value: string): void }) {
+  return (
+    <label class="wide">
+      Prompt
+      <input type="text" value={value} onInput={(event) => onValue(event.currentTarget.value)} />
+    </label>
+  );
+}
+
 export function NoModel({ model }: { model: Model | null }) {
   if (!model) return <p>Asking whether the model is here…</p>;
   return (

@@ -6,7 +6,7 @@ import type { Context, Model } from "../context";
 import { Lines } from "../lines";
 import type { TimingStep } from "../page";
 import { Verdict } from "../ui";
-import { NoModel, useModel } from "./model";
+import { NoModel, Prompt, useModel } from "./model";
 
 interface Prediction {
   readonly k: number;
@@ -64,10 +64,7 @@ function Here({ step, context, model }: { step: TimingStep; context: Context; mo
             {model.drafts?.map((name) => <option key={name}>{name}</option>)}
           </select>
         </label>
-        <label class="wide">
-          Prompt
-          <input type="text" value={prompt} onInput={(event) => setPrompt(event.currentTarget.value)} />
-        </label>
+        <Prompt value={prompt} onValue={setPrompt} />
         <button
           type="button"
           class="primary"

@@ -7,7 +7,7 @@ import type { Context } from "../context";
 import type { TraceStep } from "../page";
 import { moments, readTrace, type Drafted, type Moment, type Round, type Trace } from "../trace";
 import { reducedMotion, Verdict } from "../ui";
-import { NoModel, useModel } from "./model";
+import { NoModel, Prompt, useModel } from "./model";
 
 const PLAY_EVERY_MS = 1200;
 
@@ -230,10 +230,7 @@ function RunLive({ context, onRecords }: RunProps) {
       <summary>Run live</summary>
       {model?.available ? (
         <div class="form">
-          <label class="wide">
-            Prompt
-            <input type="text" value={prompt} onInput={(event) => setPrompt(event.currentTarget.value)} />
-          </label>
+          <Prompt value={prompt} onValue={setPrompt} />
           <NumberField label="Drafted per round" value={k} min={0} max={12} step={1} onValue={setK} />
           <NumberField label="Temperature" value={temperature} min={0} max={5} step={0.1} onValue={setTemperature} />
           <NumberField label="Seed" value={seed} min={0} max={1_000_000_000} step={1} onValue={setSeed} />
