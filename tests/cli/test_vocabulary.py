@@ -1,10 +1,19 @@
 """`--vocabulary` and `--earlier`: draft models over other tokens, and texts to copy from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from draftproof.chance import Dice
 from draftproof.contracts import Draft
+from draftproof.errors import VocabularyMismatch
+from draftproof.proposers import Setting
+from draftproof.rules import find_rule
+from draftproof.session import Options, open_session
+from draftproof.session.foreign import foreign_proposer
 from draftproof.session.models import Opened
+from draftproof.warp import Warp
 
 PLAIN = ("run", "abc abc", "--max-tokens", 40, "--temperature", "0")
 
@@ -85,10 +94,36 @@ def test_a_rule_for_several_drafts_takes_the_law_of_the_intersection(answer, sec
 
 
 def test_what_is_said_of_the_targets_ids_is_not_said_of_the_drafts(answer, second):
-    """Token 256 ends the target's text; in the draft that id is the byte 255."""
+    """A byte's id in the draft is that of the next byte in the target, where it is biased away."""
     args = (*PLAIN, "--draft", second(Shifted), "--vocabulary", "intersection")
-    biased = (*args, "--logit-bias", "256:-inf", "--min-tokens", 5)
-    assert answer(*biased)[1]["text"] == answer(*args)[1]["text"]
+    _, free = answer(*args)
+    written = free["tokens"]
+    unwritten = max(written, key=written.count) + 1
+    assert unwritten not in written
+    _, biased = answer(*args, "--logit-bias", f"{unwritten}:-inf", "--min-tokens", 5)
+    assert biased["text"] == free["text"]
+    assert biased["accepted"] == free["accepted"] > 20
+
+
+def test_where_the_target_must_not_end_yet_says_nothing_about_the_draft(toy):
+    target, greedy = toy(), Warp(temperature=0)
+    text = target.encode("abc abc", chat=False)
+
+    def drafted(warp):
+        setting = Setting(vocab_size=target.backend.vocab_size, warp=warp)
+        rule, second = find_rule("token-wise"), Shifted(target)
+        proposer = foreign_proposer(rule, target, second, setting, 1, by_text=False)
+        return proposer.propose(Dice(0), text, 8).tokens
+
+    free = drafted(greedy)
+    next_id = free[0] + 1
+    assert drafted(replace(greedy, min_tokens=20, eos=(next_id,))) == free
+
+
+def test_a_draft_without_a_common_piece_is_refused_when_it_is_opened(second):
+    options = Options(draft=second(Foreign), vocabulary="intersection")
+    with pytest.raises(VocabularyMismatch, match="no piece of text in common"):
+        open_session(options)
 
 
 @pytest.mark.parametrize(
