@@ -1,6 +1,7 @@
 """The terminal runner: the same grader in a process that can be stopped."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,19 +56,28 @@ def test_an_endless_loop_is_stopped_where_it_is(submit):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_children_of_a_stopped_program_are_stopped_too(submit, tmp_path):
+@pytest.mark.parametrize("ending", ["while True: pass", "import os; os._exit(3)"])
+def test_children_of_a_program_are_stopped_with_it(submit, tmp_path, ending):
     mark = tmp_path / "pid"
     code = (
         "import subprocess, sys, pathlib\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         f"pathlib.Path({str(mark)!r}).write_text(str(child.pid))\n"
-        "while True: pass"
+        f"{ending}"
     )
     submit(code, time_limit_s=1.5)
     pid = int(mark.read_text())
-    status = Path(f"/proc/{pid}/stat")
-    state = status.read_text(encoding="utf-8").split()[2] if status.exists() else "gone"
+    deadline = time.monotonic() + 20  # a killed process may be seen alive for a moment; it would sleep 60 s
+    while (state := _state(pid)) not in ("gone", "Z", "X") and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert state in ("gone", "Z", "X")
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "gone"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory limits need Linux")

@@ -157,10 +157,10 @@ class _Child:
         return _unfinished(code, done, self._obituary())
 
     def _end(self) -> None:
-        """Kill the process, and with it whatever it has started."""
-        if self._process.poll() is None:
+        """Kill the process, and with it whatever it has started, its own end notwithstanding."""
+        if self._process.returncode is None:  # not waited for yet, so the group is still its own
             if hasattr(os, "killpg"):
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
