@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.cli.plan_charts import WIDTH, Line, speedups
+from draftproof.cli.plan_charts import WIDTH, Bar, Line, speedups
 from draftproof.cli.screen import console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner import Costs, Curve, best_choice, choices, tree_tokens
@@ -224,9 +224,9 @@ def lines_of(text, pattern):
 def test_the_terminal_shows_all_three_charts_within_80_columns(cli):
     shown = cli("plan", "--acceptance", "0.9,0.5,0.1", *LLAMA_CPP, env={"COLUMNS": "80"}).stdout
     assert max(map(len, shown.splitlines())) <= 80
-    assert lines_of(shown, r"^k +tokens per round +speed-up")
-    assert lines_of(shown, r"^position +kept, if looked at")
-    assert lines_of(shown, r"^tokens in a pass +ms +against one by one")
+    assert lines_of(shown, r"^k +per round +speed-up")
+    assert lines_of(shown, r"^position +looked at")
+    assert lines_of(shown, r"^in a pass +ms +one by one")
     assert len(lines_of(shown, "█")) == 4 + 3 + 5
 
 
@@ -243,15 +243,26 @@ def test_a_bar_is_as_long_as_its_speed_up_and_a_post_stands_at_1(cli):
 def test_with_intervals_it_still_fits_80_columns(capsys):
     drawn = speedups([Line(k=16, expected_tokens=9.5, speedup=2, interval=(1, 3))], {16: "best"})
     console_for(sys.stdout).print(drawn, width=80, soft_wrap=False)
-    title, line = capsys.readouterr().out.splitlines()
-    assert title.split() == ["k", "tokens", "per", "round", "speed-up", "95", "%", "interval"]
+    first, title, line = capsys.readouterr().out.splitlines()
+    assert first.split() == ["tokens", "95", "%"]
+    assert title.split() == ["k", "per", "round", "speed-up", "interval"]
     assert line.endswith("best")
 
 
+def test_a_narrow_terminal_shortens_the_bars_and_nothing_else(capsys):
+    drawn = speedups([Line(k=16, expected_tokens=9.5, speedup=2, interval=(1, 3))], {16: "best"})
+    console_for(sys.stdout).print(drawn, width=50, soft_wrap=False)
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert len(line) <= 50
+    assert re.fullmatch(r"16 +9\.500 +2\.000x +1\.00 to 3\.00 +█+├─+┤ +best", line)
+
+
 def test_whiskers_are_drawn_at_the_interval():
-    drawn = speedups([Line(k=0, expected_tokens=1, speedup=2, interval=(1, 3))], {})
-    (bar,) = list(drawn.columns[4].cells)
-    assert bar == "█" * 8 + "├" + "─" * 16 + "┤"
+    bar = Bar(length=2 / 3, post=1 / 3, whiskers=(1 / 3, 1))
+    assert bar.drawn(WIDTH) == "█" * 8 + "├" + "─" * 16 + "┤"
+    assert bar.drawn(9) == "██├─────┤"
+    assert Bar(length=1 / 4, post=1 / 2).drawn(8) == "██ │    "
+    assert Bar(length=3 / 4, post=1 / 2).drawn(8) == "██████  "
 
 
 # ---------------------------------------------------------------- batch and trees

@@ -67,7 +67,7 @@ def test_children_of_a_program_are_stopped_with_it(submit, tmp_path, ending):
     )
     submit(code, time_limit_s=1.5)
     pid = int(mark.read_text())
-    deadline = time.monotonic() + 20  # a killed process may be seen alive for a moment; it would sleep 60 s
+    deadline = time.monotonic() + 20  # a kill may take a moment to be seen; the child sleeps 60 s
     while (state := _state(pid)) not in ("gone", "Z", "X") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert state in ("gone", "Z", "X")

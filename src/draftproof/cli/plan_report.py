@@ -105,7 +105,7 @@ def _show_charts(console: Console, plan: Plan) -> None:
         console.print(acceptance_bars(shares), soft_wrap=False)
     if isinstance(plan.costs.t_verify, Curve):
         points = [(count, float(seconds)) for count, seconds in plan.costs.t_verify.points]
-        title = "tokens in a pass" if plan.batch == 1 else f"tokens of each of {plan.batch}"
+        title = "tokens\nin a pass" if plan.batch == 1 else f"tokens of\neach of {plan.batch}"
         console.print()
         console.print(roofline(points[:MOST_POINTS], title), soft_wrap=False)
 
@@ -130,8 +130,9 @@ def _show_figures(console: Console, plan: Plan) -> None:
 def _show_tree(console: Console, tree: TreeChoice, chain: Choice) -> None:
     shape = tree.shape
     widths = " ".join(map(str, shape.widths)) or "none"
+    nodes = len(shape.parents)
     console.print(
-        f"Best tree: {len(shape.parents)} nodes (by level: {widths}), "
+        f"Best tree: {nodes} {'node' if nodes == 1 else 'nodes'} (by level: {widths}), "
         f"{float(shape.expected_tokens):.4f} tokens per round, {float(tree.speedup):.3f}x; the "
         f"best chain has {chain.k} and {float(chain.speedup):.3f}x.",
         soft_wrap=False,
