@@ -13,7 +13,7 @@ import numpy as np
 
 from draftproof import Dice, optimal_acceptance
 from draftproof.backends.table import Table
-from draftproof.battery import proposer
+from draftproof.battery import proposers
 from draftproof.errors import UnsupportedDraft
 from draftproof.rules import RULES
 
@@ -47,7 +47,7 @@ def rules(k: int, drafts: int) -> None:
         if rule.one_hot:
             p = np.eye(1, VOCABULARY, int(p.argmax()))[0]
         scheme = "iid" if rule.shape == "tree" and rule.scheme == "any" else rule.scheme
-        drafting = proposer(Table(q), rule.shape, scheme, k=k, drafts=drafts)
+        drafting = proposers(Table(q), rule.shape, scheme, k=k, drafts=drafts)[0]
         draft = drafting.propose(Dice(0).after(0), (), k)
         target = [p] * (len(draft) + 1)
         try:

@@ -1,7 +1,7 @@
 """Luck: keyed independent draws, and the enumeration of everything luck can do."""
 
 from fractions import Fraction as F
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 import pytest
@@ -57,6 +57,14 @@ def test_integers_of_any_type_are_one_key():
     assert dice.at("coin", two).uniform() == dice.at("coin", 2).uniform()
     assert dice.after(two).at("coin", 0).uniform() == dice.after(2).at("coin", 0).uniform()
     assert dice.after(two).own(two).uniform() == dice.own(4).uniform()
+
+
+@pytest.mark.parametrize("index", [0.5, 1.0, "0", None])
+def test_a_key_that_is_no_integer_is_refused_by_dice_and_proof_alike(index):
+    with pytest.raises(InvalidInput, match="a purpose is followed by integers"):
+        Dice(1).at("coin", index)
+    with pytest.raises(InvalidInput, match="a purpose is followed by integers"):
+        law(lambda luck: luck.at("coin", index).accepts(F(1, 2)))
 
 
 def test_the_target_s_own_luck_depends_on_the_absolute_position_only():
@@ -213,6 +221,15 @@ def test_weights_stay_fractions_for_whole_numbers():
     assert all(isinstance(weight, F) for weight in weights)
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, object])
+@pytest.mark.parametrize("ask", ["pick", "race"])
+def test_whole_numbers_are_weights_of_fractions_whatever_their_type(ask, kind):
+    weights = np.array([1, 0, 3], dtype=kind)
+    found = law(lambda luck: getattr(luck.at("x"), ask)(weights))
+    assert found == {0: F(1, 4), 2: F(3, 4)}
+    assert all(isinstance(weight, F) for weight in found.values())
+
+
 def test_picks_divide_by_the_sum():
     assert law(lambda luck: luck.pick(np.array([F(1), F(3)]))) == {0: F(1, 4), 1: F(3, 4)}
 
@@ -237,6 +254,28 @@ def test_the_same_own_luck_reached_from_two_rounds_counts_as_used_twice():
 
     with pytest.raises(LuckReused):
         list(outcomes(play))
+
+
+def another_key(luck, turn):
+    luck.at("even" if turn % 2 else "odd").accepts(F(1, 2))
+    luck.at("last").accepts(F(1, 2))
+
+
+def fewer_options(luck, turn):
+    luck.at("x").pick(np.array([1] * (3 if turn else 4)))
+    luck.at("last").accepts(F(1, 2))
+
+
+def fewer_draws(luck, turn):
+    if turn == 0:
+        luck.at("x").accepts(F(1, 2))
+
+
+@pytest.mark.parametrize("play", [another_key, fewer_options, fewer_draws])
+def test_code_with_luck_or_memory_of_its_own_is_refused(play):
+    turns = count()
+    with pytest.raises(LuckReused, match="takes luck from elsewhere"):
+        list(outcomes(lambda luck: play(luck, next(turns))))
 
 
 def test_two_turns_of_one_stream_are_two_choices():

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import mul
 
 from draftproof.backends.table import Table, fractions
 from draftproof.contracts import Proposer, Rule, Text
@@ -76,7 +78,8 @@ WORLDS = (
 
 
 MAX_DRAFTS = 256
-"""A tree branches at every level while it can be drafted in at most so many ways."""
+"""A tree branches at every level if it can be drafted in at most so many ways; otherwise at one
+level at a time, each in an instance of its own."""
 
 
 def instance(world: World, rule: Rule, *, k: int, drafts: int = 2) -> Instance:
@@ -88,37 +91,57 @@ def instances(world: World, rule: Rule, *, k: int, drafts: int = 2) -> list[Inst
     """Give the world as one instance for each way of drafting that `rule` promises to judge."""
     where = at_temperature_zero(world) if rule.one_hot else world
     schemes = ("iid", "without-replacement") if _any_tree(rule) else (rule.scheme,)
-    return [_instance(where, rule, scheme, k, drafts) for scheme in schemes]
+    return [
+        _instance(where, rule, scheme, one, k, drafts)
+        for scheme in schemes
+        for one in proposers(where.draft, rule.shape, scheme, k=k, drafts=drafts)
+    ]
 
 
 def _any_tree(rule: Rule) -> bool:
     return rule.shape != "chain" and rule.scheme == "any"
 
 
-def _instance(world: World, rule: Rule, scheme: str, k: int, drafts: int) -> Instance:
+def _instance(
+    world: World, rule: Rule, scheme: str, proposer: Proposer, k: int, drafts: int
+) -> Instance:
     p, q = world.target.row(()), world.draft.row(())
     alone = rule.shape == "chain"
     return Instance(
         name=world.name,
         target=world.target,
-        proposer=proposer(world.draft, rule.shape, scheme, k=k, drafts=drafts),
+        proposer=proposer,
         k=k,
         optimum=overlap(p, q) if alone else optimal_acceptance(p, q, drafts, scheme),
         most_accepted=most_accepted(world.target, world.draft, (), k) if alone else None,
     )
 
 
-def proposer(draft: Table, shape: str, scheme: str, *, k: int, drafts: int) -> Proposer:
-    """Give the proposer that drafts in this shape and scheme from the rows of `draft`."""
+def proposers(draft: Table, shape: str, scheme: str, *, k: int, drafts: int) -> Sequence[Proposer]:
+    """Give what drafts in this shape and scheme from the rows of `draft`.
+
+    One proposer, except for a tree that could be drafted in too many ways: then one for each
+    level, branching there only (see `MAX_DRAFTS`).
+    """
     if scheme == "coupled":
-        return GumbelDraft(draft)
+        return [GumbelDraft(draft)]
     if shape == "chain":
-        return DraftModel(draft)
+        return [DraftModel(draft)]
     if shape != "tree":
-        return Siblings(draft, drafts, scheme)
-    nodes = sum(drafts**depth for depth in range(1, k + 1))
-    ways = 1 if scheme == "deterministic" else len(draft.row(())) ** nodes
-    return TreeModel(draft, (drafts,) * (k if ways <= MAX_DRAFTS else 1), scheme)
+        return [Siblings(draft, drafts, scheme)]
+    return [TreeModel(draft, widths, scheme) for widths in _trees(draft, scheme, k, drafts)]
+
+
+def _trees(draft: Table, scheme: str, k: int, drafts: int) -> list[tuple[int, ...]]:
+    """Give the children per node, level by level, of every tree to try."""
+    whole = (drafts,) * k
+    if scheme == "deterministic" or len(draft.row(())) ** _nodes(whole) <= MAX_DRAFTS:
+        return [whole]
+    return [(1,) * level + (drafts,) + (1,) * (k - level - 1) for level in range(k)]
+
+
+def _nodes(widths: Sequence[int]) -> int:
+    return sum(accumulate(widths, mul))
 
 
 def at_temperature_zero(world: World) -> World:
@@ -150,7 +173,8 @@ def prove_rule(
         Drafts per position, for rules that take several.
     worlds
         The stated battery by default. The loop is proved on the battery's last world only; for
-        worlds of your own there is no loop proof, one round carries over by induction.
+        worlds of your own there is no loop proof, one round carries over by induction. The last
+        rounds of a text draft fewer than k tokens, so every smaller k is tried too, 0 included.
 
     Examples
     --------
@@ -158,9 +182,29 @@ def prove_rule(
     True
     """
     judge = find_rule(rule) if isinstance(rule, str) else rule
-    tried = [one for world in worlds for one in instances(world, judge, k=k, drafts=drafts)]
-    proof = prove(judge, tried)
+    tried = [
+        one
+        for depth in range(k, -1, -1)
+        for world in worlds
+        for one in instances(world, judge, k=depth, drafts=drafts)
+    ]
+    proof = replace(prove(judge, tried), notes=tuple(_notes(judge, worlds, k, drafts)))
     return _with_loop(proof, judge, k, drafts) if worlds is WORLDS else proof
+
+
+def _notes(rule: Rule, worlds: Sequence[World], k: int, drafts: int) -> Iterator[str]:
+    """Say what was proved where it is not what the arguments alone would suggest."""
+    if rule.one_hot:
+        yield "at temperature 0: the target's likeliest token is certain, whatever its row says"
+    if rule.shape == "tree" and any(
+        len(_trees(world.draft, scheme, k, drafts)) > 1
+        for world in worlds
+        for scheme in (("iid",) if rule.scheme == "any" else (rule.scheme,))
+    ):
+        yield (
+            f"trees that could be drafted in more than {MAX_DRAFTS} ways branch at one level at a "
+            f"time: {drafts} children for each node of that level, one everywhere else"
+        )
 
 
 def prove_all(*, k: int = 2, drafts: int = 2, worlds: Sequence[World] = WORLDS) -> Iterator[Proof]:
@@ -178,11 +222,14 @@ def _with_loop(proof: Proof, rule: Rule, k: int, drafts: int) -> Proof:
     world = instance(WORLDS[-1], rule, k=min(k, LOOP_TOKENS - 1), drafts=drafts)
     limits = Limits(max_tokens=LOOP_TOKENS, stop=frozenset({1}))
     loop = prove_loop(rule, world.target, world.proposer, k=1, limits=limits)
+    where = f"In the loop, in {world.name}, up to {LOOP_TOKENS} tokens or the end token 1. "
     return replace(
         proof,
         exact=proof.exact and loop.exact,
         branches=proof.branches + loop.branches,
         instances=proof.instances + 1,
         gap=max(proof.gap, loop.gap),
-        counterexample=proof.counterexample or loop.counterexample,
+        total_variation=max(proof.total_variation, loop.total_variation),
+        counterexample=proof.counterexample
+        or (None if loop.counterexample is None else where + loop.counterexample),
     )

@@ -12,7 +12,8 @@ gives one draw, whatever was asked before it, so a batch cannot disturb a reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -63,6 +64,14 @@ class Chance(Protocol):
         ...
 
 
+def _whole(index: tuple[int, ...]) -> tuple[int, ...]:
+    """Give the numbers of a key as plain integers: dice and proofs must agree on keys."""
+    try:
+        return tuple(map(operator.index, index))
+    except TypeError:
+        raise InvalidInput(f"a key holds {index!r}; a purpose is followed by integers.") from None
+
+
 class Dice:
     """Luck from a seed.
 
@@ -107,7 +116,7 @@ class Dice:
 
     def at(self, purpose: str, *index: int) -> Dice:
         """Give the luck of one purpose and node in this round."""
-        return self._child(self._start, (*self._key, purpose, *map(int, index)))
+        return self._child(self._start, (*self._key, purpose, *_whole(index)))
 
     def own(self, offset: int) -> Dice:
         """Give the target's own luck at an absolute position."""
@@ -205,26 +214,49 @@ def shared_race(first: Row, second: Row) -> list[list[Any]]:
     return [[joint(x, y) for y in tokens] for x in tokens]
 
 
+def _shares(weights: Row) -> Row:
+    """Give weights as shares of their sum; whole numbers become fractions, so nothing is lost."""
+    total = require_mass(weights)
+    if isinstance(total, int | np.integer):
+        total = Fraction(int(total))
+        weights = np.array([int(weight) for weight in weights], dtype=object)
+    shares: Row = weights / total
+    return shares
+
+
 class Branch:
     """One way the luck can fall: a script of choices, and the probability of following it."""
 
-    def __init__(self, script: list[int]) -> None:
+    def __init__(self, script: list[int], before: Sequence[tuple[Key, int]] = ()) -> None:
         self.script = script
+        self.before = before
+        self.keys: list[Key] = []
         self.sizes: list[int] = []
         self.weight: Any = Fraction(1)
         self.used: set[Key] = set()
         self.races: dict[Key, tuple[Row, int]] = {}
 
-    def choose(self, options: list[tuple[T, Any]]) -> T:
+    def choose(self, options: list[tuple[T, Any]], key: Key = ()) -> T:
         """Follow the script, or take the first option where it ends."""
         possible = [(value, weight) for value, weight in options if weight > 0]
         turn = len(self.sizes)
         if turn == len(self.script):
             self.script.append(0)
+        self.keys.append(key)
         self.sizes.append(len(possible))
+        if turn < len(self.before) and (key, len(possible)) != self.before[turn]:
+            raise _elsewhere()
         value, weight = possible[self.script[turn]]
         self.weight *= weight
         return value
+
+
+def _elsewhere() -> LuckReused:
+    return LuckReused(
+        "with the same luck the code did something else than before, so it takes luck from "
+        "elsewhere (a random module, a clock, what an earlier call left); take every draw from "
+        "`chance`."
+    )
 
 
 class BranchLuck:
@@ -241,7 +273,7 @@ class BranchLuck:
 
     def at(self, purpose: str, *index: int) -> BranchLuck:
         """Give the luck of one purpose and node in this round."""
-        return BranchLuck(self._branch, self._start, (*self._key, purpose, *index))
+        return BranchLuck(self._branch, self._start, (*self._key, purpose, *_whole(index)))
 
     def own(self, offset: int) -> BranchLuck:
         """Give the target's own luck at an absolute position."""
@@ -263,13 +295,12 @@ class BranchLuck:
         if p <= 0 or p >= q:
             return bool(p > 0)
         yes = p / q if isinstance(p, float) else Fraction(p) / Fraction(q)
-        return self._branch.choose([(True, yes), (False, 1 - yes)])
+        return self._branch.choose([(True, yes), (False, 1 - yes)], self._key)
 
     def pick(self, weights: Row) -> int:
         """Branch over every index of positive weight."""
         self._consume()
-        total = require_mass(weights)
-        return self._branch.choose([(at, weight / total) for at, weight in enumerate(weights)])
+        return self._branch.choose(list(enumerate(_shares(weights))), self._key)
 
     def race(self, weights: Row) -> int:
         """Branch over the winners; the second race at a key is conditioned on the first.
@@ -277,9 +308,9 @@ class BranchLuck:
         A third race on one noise field is refused: its joint law with the other two is not
         written down here, and independence would be a lie.
         """
-        total = require_mass(weights)
+        weights = _shares(weights)
         if self._key not in self._branch.races:
-            winner = self._branch.choose([(at, w / total) for at, w in enumerate(weights)])
+            winner = self._branch.choose(list(enumerate(weights)), self._key)
             self._branch.races[self._key] = (weights, winner)
             return winner
         if ("race", *self._key) in self._branch.used:
@@ -295,8 +326,8 @@ class BranchLuck:
                 f"they must be over the same tokens."
             )
         joint = shared_race(first, weights)[winner]
-        share = first[winner] / sum(first)
-        return self._branch.choose([(at, weight / share) for at, weight in enumerate(joint)])
+        given = [(at, weight / first[winner]) for at, weight in enumerate(joint)]
+        return self._branch.choose(given, self._key)
 
 
 def outcomes(play: Callable[[Chance], T]) -> Iterator[tuple[T, Any]]:
@@ -305,7 +336,8 @@ def outcomes(play: Callable[[Chance], T]) -> Iterator[tuple[T, Any]]:
     `play` is run once for each branch; it must be a function of its luck alone. With rows of
     fractions the probabilities are fractions and sum to exactly 1. A key consumed twice in one
     run raises `LuckReused`: two choices that share a uniform are not independent, and a proof
-    that ignored it would prove another program.
+    that ignored it would prove another program. So does code that goes another way with the same
+    luck.
 
     Examples
     --------
@@ -315,15 +347,19 @@ def outcomes(play: Callable[[Chance], T]) -> Iterator[tuple[T, Any]]:
     Fraction(1, 2)
     """
     script: list[int] = []
+    known: list[tuple[Key, int]] = []
     while True:
-        branch = Branch(script)
+        branch = Branch(script, known)
         result = play(BranchLuck(branch))
+        if len(branch.sizes) < len(script):
+            raise _elsewhere()
         yield result, branch.weight
         while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
             script.pop()
         if not script:
             return
         script[-1] += 1
+        known = list(zip(branch.keys, branch.sizes, strict=True))[: len(script)]
 
 
 def law(play: Callable[[Chance], T]) -> dict[T, Any]:

@@ -184,6 +184,9 @@ class Guarantee(Enum):
 
 Verify: TypeAlias = Callable[[Chance, Draft, Sequence[Row]], Verdict]
 
+SHAPES = ("chain", "siblings", "paths", "tree")
+"""Which drafts a rule may take; see `Rule`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
@@ -204,6 +207,11 @@ class Rule:
         ``"greedy-draft"``, ``"deterministic"``, or ``"coupled"`` (with the target's own noise).
     one_hot
         True for a rule that takes only target rows of temperature 0.
+
+    Raises
+    ------
+    InvalidInput
+        If the guarantee is not a `Guarantee`, or there is no such shape.
     """
 
     name: str
@@ -213,6 +221,50 @@ class Rule:
     shape: str = "chain"
     scheme: str = "any"
     one_hot: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise InvalidInput(
+                f"guarantee is {self.guarantee!r}; give Guarantee.EXACT or Guarantee.LOSSY."
+            )
+        if self.shape not in SHAPES:
+            raise InvalidInput(f"shape is {self.shape!r}; choose one of {', '.join(SHAPES)}.")
+
+    def judge(self, chance: Chance, draft: Draft, rows: Sequence[Row]) -> Verdict:
+        """Call `verify`, and refuse an answer that is no verdict on this draft.
+
+        Raises
+        ------
+        InvalidInput
+            Says what is wrong with the answer. A round that emits nothing is refused too: the
+            loop would never end.
+        """
+        answer = self.verify(chance, draft, rows)
+        fault = _fault(answer, draft, len(rows[0]))
+        if fault:
+            raise InvalidInput(f"rule {self.name!r} {fault}")
+        return answer
+
+
+def _fault(answer: Any, draft: Draft, size: int) -> str | None:
+    """Say what keeps an answer from being a verdict on `draft` over `size` tokens."""
+    if not isinstance(answer, Verdict):
+        return f"returned {answer!r}; it must return a Verdict of draftproof.contracts."
+    for name in ("emitted", "sources", "path"):
+        if not isinstance(getattr(answer, name), tuple):
+            return f"returned {name}={getattr(answer, name)!r}; it must be a tuple."
+    emitted, path = answer.emitted, answer.path
+    if not emitted:
+        return "emitted no token; a round emits the kept tokens and one more."
+    for token in emitted:
+        if not isinstance(token, int | np.integer) or not 0 <= token < size:
+            return f"emitted {token!r}; a token is an integer from 0 to {size - 1}."
+    if len(answer.sources) != len(emitted):
+        return f"gave {len(answer.sources)} sources for {len(emitted)} tokens; give one for each."
+    nodes = range(len(draft))
+    if any(node not in nodes for node in path) or len(path) > len(emitted):
+        return f"returned path={path!r}; it lists the kept nodes of a draft of {len(draft)}."
+    return None
 
 
 class Predictor(Protocol):

@@ -142,8 +142,8 @@ def rounds(
     InexactRule
         If the rule is lossy and `allow_lossy` is not set.
     ContextFull, InvalidInput
-        If the prompt is too long, or k is negative. Rounds already yielded stay valid after any
-        error.
+        If the prompt is too long, k is negative, or the rule's answer is no verdict. Rounds
+        already yielded stay valid after any error.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def _rounds(
         drafted = clock()
         rows = target.rows(text, draft)
         passed = clock()
-        verdict = rule.verify(luck, draft, rows)
+        verdict = rule.judge(luck, draft, rows)
         emitted, ends = _cut(verdict.emitted, stop, budget)
         seconds = Seconds(drafted - began, passed - drafted, clock() - passed)
         last = Round(index, len(text), wanted, draft, verdict, emitted, ends, seconds)

@@ -6,14 +6,16 @@ every way the luck of the code that runs can fall.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from draftproof.chance import Chance, outcomes
-from draftproof.contracts import Draft, Predictor, Proposer, Rule, Text, Verdict
+from draftproof.contracts import Draft, Lazily, Predictor, Proposer, Rule, Text, Verdict
 from draftproof.decode import Limits, Schedule, generate
+from draftproof.dist import Row
 from draftproof.errors import InvalidInput
 
 Law = dict[Text, Any]
@@ -61,9 +63,40 @@ def round_leaves(
     def play(chance: Chance) -> tuple[Draft, Verdict]:
         luck = chance.after(len(text))
         draft = proposer.propose(luck, text, k)
-        return draft, rule.verify(luck, draft, target.rows(text, draft))
+        return draft, _judge(rule, luck, draft, Unchanged(target).rows(text, draft))
 
     return [Leaf(draft, verdict, weight) for (draft, verdict), weight in outcomes(play)]
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A predictor whose rows cannot be written to: a rule must not change what it is held to."""
+
+    target: Predictor
+
+    def rows(self, text: Text, draft: Draft) -> Sequence[Row]:
+        """Give the target's rows, read-only."""
+        found = self.target.rows(text, draft)
+        return Lazily(len(found), lambda at: _read_only(found[at]))
+
+
+def _read_only(row: Row) -> Row:
+    if not row.flags.writeable:
+        return row
+    seen = row.view()
+    seen.flags.writeable = False
+    return seen
+
+
+def _judge(rule: Rule, luck: Chance, draft: Draft, rows: Sequence[Row]) -> Verdict:
+    try:
+        return rule.judge(luck, draft, rows)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise InvalidInput(
+            f"rule {rule.name!r} changes a row it was given; copy a row before you change it."
+        ) from error
 
 
 def refuse_floats(weights: Iterable[Any]) -> None:
@@ -103,11 +136,13 @@ def loop_law(
     """Law of what the shipped loop emits after `text`, and the number of branches it took."""
     law: Law = {}
     branches = 0
+    judging = replace(rule, verify=partial(_judge, rule))
 
     def play(chance: Chance) -> Text:
         return generate(
-            chance, target, proposer, rule, text, k=k, limits=limits, allow_lossy=True
-        ).tokens
+            chance, Unchanged(target), proposer, judging, text, k=k, limits=limits,
+            allow_lossy=True,
+        ).tokens  # fmt: skip
 
     for tokens, weight in outcomes(play):
         law[tokens] = law.get(tokens, 0) + weight

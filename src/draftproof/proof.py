@@ -78,7 +78,8 @@ class Proof:
     `exact` says whether every law was equal to plain decoding's. `law`, `acceptance`,
     `expected_accepted`, `optimal_acceptance` and `most_accepted` are those of the first instance,
     which `world` names; `gap` and `total_variation` are the largest over all of them, and
-    `counterexample` puts the worst one into words.
+    `counterexample` puts the worst one into words. `notes` say where what was proved is not what
+    the arguments alone would suggest.
     """
 
     rule: str
@@ -95,6 +96,7 @@ class Proof:
     optimal_acceptance: Any
     most_accepted: Any
     counterexample: str | None
+    notes: tuple[str, ...] = ()
 
     @property
     def gap_to_optimum(self) -> Any:
@@ -155,7 +157,8 @@ def prove_instance(rule: Rule, instance: Instance) -> Proof:
 
 def _refutation(seen: Law, wanted: Law, leaves: Sequence[Leaf], instance: Instance) -> str:
     where = f"In {instance.name}, after {show(instance.text)}"
-    return describe(clearest_difference(seen, wanted), leaves, where)
+    worst = clearest_difference(seen, wanted)
+    return describe(worst, leaves, where, instance.target, instance.text)
 
 
 def prove(rule: Rule, instances: Sequence[Instance]) -> Proof:
@@ -180,6 +183,7 @@ class LoopProof:
     exact: bool
     branches: int
     gap: Any
+    total_variation: Any
     law: Law
     counterexample: str | None
 
@@ -207,11 +211,13 @@ def prove_loop(
     """
     seen, branches = loop_law(rule, target, proposer, text, k=k, limits=limits)
     refuse_floats(seen.values())
-    worst = largest_difference(seen, plain_law(target, text, limits))
+    wanted = plain_law(target, text, limits)
+    worst = largest_difference(seen, wanted)
     return LoopProof(
         exact=worst.gap == 0,
         branches=branches,
         gap=worst.gap,
+        total_variation=total_variation(seen, wanted),
         law=seen,
         counterexample=None if worst.gap == 0 else f"After {show(text)}, {sentence(worst)}",
     )

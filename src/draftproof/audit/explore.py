@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from draftproof.audit.generators import SymbolicGenerator, Tape, TapeGenerator
 from draftproof.audit.symbols import Interval, NeedsNumbers, exactly
-from draftproof.chance import Branch
+from draftproof.chance import Branch, Key
 from draftproof.errors import InvalidInput
 
 ASSUMPTION = (
@@ -60,13 +60,13 @@ class Explored:
 class _Replay(Branch):
     """A branch that notices when its script does not fit the run."""
 
-    def choose(self, options: list[tuple[T, Any]]) -> T:
+    def choose(self, options: list[tuple[T, Any]], key: Key = ()) -> T:
         turn = len(self.sizes)
         if turn < len(self.script) and self.script[turn] >= sum(
             weight > 0 for _, weight in options
         ):
             raise HiddenLuck
-        return super().choose(options)
+        return super().choose(options, key)
 
 
 def _follow(play: Play, script: list[int]) -> tuple[_Replay, SymbolicGenerator, Hashable]:

@@ -35,9 +35,11 @@ class Table:
         self._seen: dict[Text, Row] = {}
 
     def row(self, text: Text) -> Row:
-        """Give the row that follows `text`; the same object for the same text."""
+        """Give the row that follows `text`: the same object for the same text, read-only."""
         if text not in self._seen:
-            self._seen[text] = check_row(self._row_after(text), name=f"the row after {text}")
+            row = check_row(self._row_after(text), name=f"the row after {text}").view()
+            row.flags.writeable = False
+            self._seen[text] = row
         return self._seen[text]
 
     def rows(self, text: Text, draft: Draft) -> Sequence[Row]:

@@ -95,7 +95,7 @@ def prove(
     """
     worlds = _worlds(target_row, draft_row, rows)
     rules = list(RULES.values()) if name == "all" else [load_rule(name)]
-    proofs = [_proof(rule, worlds, k, drafts) for rule in rules]
+    proofs = [_proof(rule, worlds, k, drafts, _file_of(name)) for rule in rules]
     if as_json:
         answers = [report(proof) for proof in proofs]
         click.echo(json.dumps({"rules": answers} if name == "all" else answers[0]))
@@ -132,17 +132,47 @@ def _world_of(file: Path) -> World:
         raise InvalidInput(
             f"--rows {file}: rows have {sorted(sizes)} entries; all must be over the same tokens."
         )
+    _require_ids(content, sizes.pop(), file)
     return World(
         file.name, _as_table(target, f"{file}: target"), _as_table(draft, f"{file}: draft")
     )
 
 
+def _require_ids(content: dict[str, dict[str, Any]], size: int, file: Path) -> None:
+    """Refuse a text that can never come up, because a token of it is not in the rows."""
+    for side, rows in content.items():
+        for key in rows:
+            if any(part != EVERYWHERE and int(part) >= size for part in key.split()):
+                raise InvalidInput(
+                    f"--rows {file}: {side}[{key!r}] follows a text that cannot be; the rows are "
+                    f"over the tokens 0 to {size - 1}."
+                )
+
+
 def _read_table(side: Any, where: str) -> dict[str, Row]:
     if not isinstance(side, dict) or not side:
         raise InvalidInput(f"--rows {where}: must be an object from texts to rows, not empty.")
-    return {
-        " ".join(key.split()): _read_entry(row, f"{where}[{key!r}]") for key, row in side.items()
-    }
+    rows: dict[str, Row] = {}
+    for key, row in side.items():
+        text = _text_of(key, f"--rows {where}")
+        if text in rows:
+            raise InvalidInput(
+                f"--rows {where}: {key!r} is the text {text!r} a second time; keep one."
+            )
+        rows[text] = _read_entry(row, f"{where}[{key!r}]")
+    return rows
+
+
+def _text_of(key: str, where: str) -> str:
+    """Give a key as texts are looked up: ids with one blank between them."""
+    if key.strip() == EVERYWHERE:
+        return EVERYWHERE
+    if not all(part.isascii() and part.isdigit() for part in key.split()):
+        raise InvalidInput(
+            f'{where}: {key!r} is no text; write token ids with blanks between them, like "0 2", '
+            f'or "*" for every other text.'
+        )
+    return " ".join(str(int(part)) for part in key.split())
 
 
 def _read_entry(row: Any, where: str) -> Row:
@@ -171,12 +201,13 @@ def load_rule(name: str) -> Rule:
     InvalidInput
         If there is no such rule, file or object, or the file fails.
     """
-    if name in RULES or not (name.partition(":")[0].endswith(".py")):
+    file = _file_of(name)
+    if file is None:
         return find_rule(name)
-    path, _, attribute = name.partition(":")
+    path, _, attribute = name.rpartition(":") if ":" in name else (name, "", "")
     if not attribute:
-        raise InvalidInput(f"--rule {name}: add the name of the function, like {path}:verify.")
-    module = _load_module(Path(path))
+        raise InvalidInput(f"--rule {name}: add the name of the function, like {file}:verify.")
+    module = _load_module(file)
     found = getattr(module, attribute, None)
     if isinstance(found, Rule):
         return found
@@ -185,6 +216,12 @@ def load_rule(name: str) -> Rule:
             f"--rule {name}: {path} has no function or Rule named {attribute!r}; name one it has."
         )
     return Rule(name=attribute, guarantee=Guarantee.EXACT, verify=found, source=path, shape="chain")
+
+
+def _file_of(name: str) -> Path | None:
+    """Give the file of ``path.py:name``; None for the name of a rule of ours."""
+    path = name.rpartition(":")[0] if ":" in name else name
+    return Path(path) if path.endswith(".py") and name not in RULES else None
 
 
 def _load_module(path: Path) -> ModuleType:
@@ -197,33 +234,35 @@ def _load_module(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput(f"--rule {path}: fails when it is run: {_blame(error, path)}") from error
     return module
 
 
-def _blame(error: Exception, path: Path) -> str:
+def _blame(error: BaseException, path: Path) -> str:
     """Say what failed and on which line of the user's own file."""
     own = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename) == path
+        if Path(frame.filename).resolve() == path.resolve()
     ]
     line = error.lineno if isinstance(error, SyntaxError) else own[-1] if own else None
     where = f" (line {line})" if line else ""
     return f"{type(error).__name__}: {error}{where}."
 
 
-def _proof(rule: Rule, worlds: Sequence[World], k: int, drafts: int) -> Proof:
+def _proof(
+    rule: Rule, worlds: Sequence[World], k: int, drafts: int, file: Path | None = None
+) -> Proof:
     try:
         return prove_rule(rule, k=k, drafts=drafts, worlds=worlds)
     except DraftproofError:
         raise
-    except Exception as error:
-        if rule.name in RULES and RULES[rule.name] is rule:
+    except (Exception, SystemExit) as error:
+        if file is None:
             raise
         raise InvalidInput(
-            f"rule {rule.name!r} failed while it was proved: {_blame(error, Path(rule.source))}"
+            f"rule {rule.name!r} failed while it was proved: {_blame(error, file)}"
         ) from error
 
 
@@ -242,6 +281,7 @@ def report(proof: Proof) -> dict[str, Any]:
         "expected_accepted": _fraction(proof.expected_accepted),
         "optimal_acceptance": _fraction(proof.optimal_acceptance),
         "counterexample": proof.counterexample,
+        "notes": list(proof.notes),
     }
 
 
@@ -253,6 +293,10 @@ def _show(proofs: Sequence[Proof]) -> None:
     console = console_for(sys.stdout)
     console.print(proof_table(proofs, console.width), soft_wrap=False)
     console.print(f"\n{LEGEND}", style="dim", soft_wrap=False)
+    notes = dict.fromkeys(note for proof in proofs for note in proof.notes)
+    for note in notes:
+        names = ", ".join(proof.rule for proof in proofs if note in proof.notes)
+        console.print(f"{names}: {note}.", style="dim", soft_wrap=False)
     for proof in proofs:
         if proof.counterexample and (len(proofs) == 1 or not proof.kept):
             console.print(f"\n{proof.rule} is not exact. {proof.counterexample}", soft_wrap=False)
@@ -265,7 +309,7 @@ LEGEND = (
     "accept: probability of keeping a drafted token at the first position; kept: expected kept "
     "tokens per round; best: the largest accept of any exact rule with these drafts; left: best "
     "minus accept; TV: total variation of the joint law from the target's. TV and exact cover "
-    "every instance, the other figures are the first one's."
+    "every instance and every smaller k, the other figures are the first instance's."
 )
 
 
