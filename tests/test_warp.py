@@ -458,3 +458,49 @@ def test_a_wrong_cut_is_caught(monkeypatch, part, wrong):
     assert agrees_with_the_twin()
     monkeypatch.setattr(warp_module, part, wrong)
     assert not agrees_with_the_twin()
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"logit_bias": {1.7: 1.0}}, r"logit_bias is \{1.7: 1.0\}; give a mapping"),
+        ({"logit_bias": {"1": 1.0}}, "give a mapping from token ids to numbers"),
+        ({"eos": 3}, r"eos is 3; give token ids, like \(3,\)"),
+    ],
+)
+def test_fields_of_the_wrong_kind_are_refused(fields, words):
+    with pytest.raises(InvalidInput, match=words):
+        Warp(**fields)
+
+
+@pytest.mark.parametrize("prompt", [-1, 1.5, True])
+def test_a_prompt_that_is_no_count_is_refused_by_the_row_too(prompt):
+    with pytest.raises(InvalidInput, match="it is a number of tokens, 0 or more"):
+        Warp(presence_penalty=1.0).row([0.0, 0.0, 0.0], (0, 1, 2), prompt=prompt)
+
+
+@pytest.mark.parametrize(
+    ("logits", "words"),
+    [
+        ([], "logits is empty; it must be one-dimensional"),
+        ([[0.0]], r"logits has shape \(1, 1\)"),
+        ("abc", "logits is 'abc'; give one number per token"),
+        ([0.0, None, "x"], "give one number per token"),
+    ],
+)
+def test_what_is_no_row_of_logits_is_refused(logits, words):
+    with pytest.raises(NotADistribution, match=words):
+        Warp().row(logits)
+
+
+@pytest.mark.parametrize(
+    "warp", [Warp(logit_bias={0: -math.inf, 1: -math.inf}), Warp(min_tokens=1, eos=(0, 1))]
+)
+def test_who_forbids_every_token_is_told_so(warp):
+    with pytest.raises(NotADistribution, match="logit_bias and min_tokens have forbidden theirs"):
+        warp.row([0.0, 1.0])
+    with pytest.raises(NotADistribution, match=r"every logit is -inf"):
+        warp.row([-math.inf, -math.inf])

@@ -107,6 +107,8 @@ def _instance(
 ) -> Instance:
     p, q = world.target.row(()), world.draft.row(())
     alone = rule.shape == "chain"
+    if isinstance(proposer, TreeModel) and proposer.shape:
+        drafts = proposer.shape[0]
     return Instance(
         name=world.name,
         target=world.target,

@@ -121,7 +121,7 @@ divide it by its sum if that is what you mean.
         at = int(row.argmin())
         raise NotADistribution(
             f"{name}[{at}] is {row[at]}; probabilities cannot be negative. If these are logits, "
-            f"turn them into probabilities first: Warp().row({name})."
+            f"turn them into probabilities first: Warp().row(logits)."
         )
     with np.errstate(over="ignore"):
         total = row.sum()
@@ -368,7 +368,8 @@ def empirical(p: RowLike, q: RowLike, trials: int, seed: Any, method: str = "exa
     trials
         Number of steps, at least 1.
     seed
-        Anything `numpy.random.default_rng` accepts; the same seed gives the same answer.
+        Anything `numpy.random.default_rng` accepts. The same integer gives the same answer; a
+        Generator goes on where it stands, and None gives another answer each time.
     method
         ``"exact"`` corrects from the residual, ``"naive"`` resamples from p.
 

@@ -33,6 +33,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -106,7 +107,7 @@ class Warp:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "logit_bias", _pairs(self.logit_bias))
-        object.__setattr__(self, "eos", tuple(self.eos))
+        object.__setattr__(self, "eos", _ids(self.eos))
         _check(self)
 
     @property
@@ -157,7 +158,8 @@ class Warp:
         NotADistribution
             For NaN, ``+inf``, or nothing but ``-inf``, before or after steps 1-3.
         InvalidInput
-            If `text`, `logit_bias` or `eos` holds an id outside the vocabulary.
+            If `text`, `logit_bias` or `eos` holds an id outside the vocabulary, or `prompt` is not
+            a number of tokens.
         """
         scores = _as_scores(logits, name)
         kept, law = self._law(self._adjusted(scores, None, text, prompt, name), name)
@@ -208,6 +210,7 @@ class Warp:
         if not (self.logit_bias or self.looks_back):
             return scores
         _peak(scores, name)
+        _check_prompt(prompt)
         history = np.asarray(text, dtype=np.intp)
         out = scores.astype(np.float64)
         self._add_bias(out, support)
@@ -215,6 +218,11 @@ class Warp:
         if len(history) - prompt < self.min_tokens:
             at, _ = _places(np.asarray(self.eos, dtype=np.intp), support, out.size, "eos")
             out[at] = -np.inf
+        if out.max() == -np.inf:
+            raise NotADistribution(
+                f"{name} leaves no token possible once logit_bias and min_tokens have forbidden "
+                f"theirs; forbid fewer."
+            )
         return out
 
     def _add_bias(self, out: Floats, support: Ids | None) -> None:
@@ -270,8 +278,7 @@ class Warped:
     """
 
     def __init__(self, backend: Backend, warp: Warp, *, prompt: int = 0) -> None:
-        if not _whole(prompt, 0):
-            raise InvalidInput(f"prompt is {prompt!r}; it is a number of tokens, 0 or more.")
+        _check_prompt(prompt)
         for field, ids in (("logit_bias", [token for token, _ in warp.pairs]), ("eos", warp.eos)):
             _places(np.array(ids, dtype=np.intp), None, backend.vocab_size, field)
         self.backend, self.warp, self.prompt = backend, warp, prompt
@@ -309,13 +316,22 @@ class Warped:
         return self.warp.row(logits, text, prompt=self.prompt, name=name)
 
 
+def _check_prompt(prompt: object) -> None:
+    if not _whole(prompt, 0):
+        raise InvalidInput(f"prompt is {prompt!r}; it is a number of tokens, 0 or more.")
+
+
 def _as_scores(logits: npt.ArrayLike, name: str) -> Floats:
     scores = np.asarray(logits)
     if scores.dtype not in (np.float32, np.float64):
-        scores = scores.astype(np.float64)
+        try:
+            scores = scores.astype(np.float64)
+        except (TypeError, ValueError):
+            raise NotADistribution(f"{name} is {logits!r}; give one number per token.") from None
     if scores.ndim != 1 or scores.size == 0:
+        found = "is empty" if scores.size == 0 else f"has shape {scores.shape}"
         raise NotADistribution(
-            f"{name} has shape {scores.shape}; it must be one-dimensional, one logit per token."
+            f"{name} {found}; it must be one-dimensional, one logit for each token."
         )
     return scores
 
@@ -391,11 +407,18 @@ def _places(
 
 def _pairs(bias: Mapping[int, float] | tuple[tuple[int, float], ...]) -> Any:
     try:
-        return tuple(sorted((int(token), float(add)) for token, add in dict(bias).items()))
+        return tuple(sorted((index(token), float(add)) for token, add in dict(bias).items()))
     except (TypeError, ValueError):
         raise InvalidInput(
             f"logit_bias is {bias!r}; give a mapping from token ids to numbers, like {{50: -1.5}}."
         ) from None
+
+
+def _ids(eos: Any) -> tuple[int, ...]:
+    try:
+        return tuple(eos)
+    except TypeError:
+        raise InvalidInput(f"eos is {eos!r}; give token ids, like ({eos!r},).") from None
 
 
 def _check(warp: Warp) -> None:

@@ -147,6 +147,16 @@ def test_floats_give_what_fractions_give(scheme, drafts):
         assert fast == pytest.approx(float(exact), abs=1e-9)
 
 
+@pytest.mark.parametrize("digits", [3, 8, 12, 15])
+def test_two_drafts_lose_no_digits_where_one_token_has_nearly_all_of_the_draft(digits):
+    small = F(1, 10**digits)
+    p, q = fractions("1/100", "1/10", "89/100"), fractions(1 - small, 2 * small / 3, small / 3)
+    exact = optimal_acceptance(p, q, 2, "without-replacement")
+    assert isinstance(exact, F)
+    floats = optimal_acceptance(p.astype(float), q.astype(float), 2, "without-replacement")
+    assert floats == pytest.approx(float(exact), abs=1e-12)
+
+
 @pytest.mark.parametrize("n", [3, 4])
 def test_quadrature_agrees_with_every_order_of_drawing(n):
     generator = np.random.default_rng(5)
@@ -228,6 +238,7 @@ def test_the_longest_expected_draft_is_the_sum_over_all_paths():
         ({"drafts": 0}, "drafts is 0"),
         ({"drafts": True}, "drafts is True"),
         ({"drafts": 1.5}, "drafts is 1.5"),
+        ({"scheme": ["iid"]}, r"scheme is \['iid'\]"),
         ({"scheme": "beam"}, "scheme is 'beam'; choose one of iid, without-replacement"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from draftproof.backends.table import Table
-from draftproof.battery import World, at_temperature_zero, instances, proposer
+from draftproof.battery import World, at_temperature_zero, instances, proposers
 from draftproof.chance import Dice
 from draftproof.contracts import ROOT, Draft, Guarantee, Source
 from draftproof.decode import Limits, generate
@@ -400,7 +400,7 @@ def float_world(rule, size, seed=0, concentration=0.05):
 
 def draft_for(rule, draft, seed, k=3):
     scheme = "iid" if rule.shape == "tree" and rule.scheme == "any" else rule.scheme
-    drafting = proposer(draft, rule.shape, scheme, k=k, drafts=2)
+    drafting = proposers(draft, rule.shape, scheme, k=k, drafts=2)[0]
     return drafting.propose(Dice(seed).after(0), (), k)
 
 

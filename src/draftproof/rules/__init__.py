@@ -29,6 +29,6 @@ def find_rule(name: str) -> Rule:
     >>> find_rule("token-wise").guarantee.value
     'exact'
     """
-    if name not in RULES:
+    if not isinstance(name, str) or name not in RULES:
         raise InvalidInput(f"rule {name!r} is not known; choose one of {', '.join(RULES)}.")
     return RULES[name]

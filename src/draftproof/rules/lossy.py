@@ -163,8 +163,9 @@ def _admitting(name: str, admits: Admits) -> Any:
 
 
 def _between(value: Any, name: str) -> None:
-    if not 0 < value <= 1:
-        raise InvalidInput(f"{name} is {value}; it must be above 0 and at most 1.")
+    known = isinstance(value, int | float | Fraction | np.number) and not isinstance(value, bool)
+    if not known or not 0 < value <= 1:
+        raise InvalidInput(f"{name} is {value!r}; it must be a number above 0 and at most 1.")
 
 
 def _lossy(name: str, verify: Any, source: str) -> Rule:

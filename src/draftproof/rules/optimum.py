@@ -67,7 +67,7 @@ def optimal_acceptance(p: RowLike, q: RowLike, drafts: int = 1, scheme: str = "i
     """
     if isinstance(drafts, bool) or not isinstance(drafts, int | np.integer) or drafts < 1:
         raise InvalidInput(f"drafts is {drafts!r}; it must be an integer of at least 1.")
-    if scheme not in OPTIMA:
+    if not isinstance(scheme, str) or scheme not in OPTIMA:
         raise InvalidInput(f"scheme is {scheme!r}; choose one of {', '.join(OPTIMA)}.")
     target, draft = check_pair(p, q)
     if drafts == 1 and scheme != "deterministic":
@@ -97,14 +97,23 @@ def _without_replacement(p: Row, q: Row, n: int) -> Any:
 def _inside_without_replacement(q: Row, n: int) -> Row:
     """Give, for every prefix of q, the probability that n draws without replacement stay in it."""
     if n == 2:
-        onward = q / (1 - q)
-        pairs: Row = np.cumsum(q) * np.cumsum(onward) - np.cumsum(q * onward)
+        onward = q / _without_one(q)
+        first, second = np.cumsum(q) - q, np.cumsum(onward) - onward
+        pairs: Row = np.cumsum(q * second + onward * first)
         return pairs
     if q.dtype == object:
         if math.perm(len(q), n) <= MAX_ORDERS:
             return _by_going_through(q, n)
         q = q.astype(np.float64)
     return _by_quadrature(q, n)
+
+
+def _without_one(q: Row) -> Row:
+    """Give ``1 - q``, without losing digits where one token has nearly all of the mass."""
+    rest = 1 - q
+    most = int(q.argmax())
+    rest[most] = np.delete(q, most).sum()
+    return rest
 
 
 def _by_going_through(q: Row, n: int) -> Row:
