@@ -11,6 +11,7 @@ from draftproof.cli.plan_charts import WIDTH, Bar, Line, speedups
 from draftproof.cli.screen import console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner import Costs, Curve, best_choice, choices, tree_tokens
+from draftproof.planner.plots import Charts, _roofline
 
 LESSON = ("plan", "--acceptance", "0.8", "--t-target", "10ms", "--t-verify", "12ms",
           "--t-draft", "1ms")  # fmt: skip
@@ -150,6 +151,54 @@ def test_the_metrics_of_a_server_are_named_and_planned_from(answer, cli):
     assert '"num_speculative_tokens": 2' in shown
 
 
+@pytest.mark.parametrize("k", [3, 8])
+def test_what_a_server_counted_is_not_changed_by_the_k_asked_for(answer, tmp_path, k):
+    file = tmp_path / "m.txt"
+    counts = (("drafts", 10), ("draft_tokens", 30), ("accepted_tokens", 9))
+    file.write_text("".join(f"vllm:spec_decode_num_{n}_total {c}\n" for n, c in counts))
+    args = ("plan", "--metrics", file, "--t-target", "10ms", "--t-verify", "12ms")
+    _, told = answer(*args, "-k", k)
+    assert told["k"] == k
+    assert told["expected_tokens"] == pytest.approx({3: 1.9, 8: 2.032}[k], abs=0.0005)
+    assert told["best_speedup"] == answer(*args)[1]["best_speedup"]
+
+
+def test_after_a_position_that_is_never_kept_every_k_is_known(answer, tmp_path):
+    """The server drafts 4 and never kept the third; what it does itself can be asked for."""
+    file = tmp_path / "m.txt"
+    counts = ("drafts_total 10", "draft_tokens_total 40", "accepted_tokens_total 7")
+    kept = (f'accepted_tokens_per_pos_total{{position="{at}"}} {n}' for at, n in enumerate((5, 2)))
+    lines = (*counts, *kept, 'accepted_tokens_per_pos_total{position="3"} 0')
+    file.write_text("".join(f"vllm:spec_decode_num_{line}\n" for line in lines))
+    _, told = answer("plan", "--metrics", file, *TIMES, "-k", 4)
+    assert told["k"] == 4
+    assert told["expected_tokens"] == pytest.approx(1.7)
+
+
+def test_an_idle_rank_is_left_out_and_that_is_said(cli, answer, tmp_path):
+    file = tmp_path / "m.txt"
+    means = enumerate((("2.8", "0.6"), ("0.0", "0.0")))
+    file.write_text(
+        "".join(
+            f'sglang:spec_accept_length{{dp_rank="{rank}"}} {length}\n'
+            f'sglang:spec_accept_rate{{dp_rank="{rank}"}} {rate}\n'
+            for rank, (length, rate) in means
+        )
+    )
+    assert (
+        "1 rank is idle, with a length of 0, and left out." in cli("plan", "--metrics", file).stdout
+    )
+    told = answer("plan", "--metrics", file)[1]["metrics"]
+    assert (told["tokens_per_round"], told["acceptance_rate"]) == (2.8, 0.6)
+    assert len(told["notes"]) == 1
+
+
+def test_two_answers_of_llama_cpp_have_nothing_in_between(cli):
+    done = cli("plan", *2 * ("--metrics", DATA / "llamacpp-timings.json"))
+    assert done.exit_code == 2
+    assert "llama.cpp timings: each counts only itself" in done.stderr
+
+
 def test_metrics_without_times_are_explained(cli, answer):
     done = cli("plan", "--metrics", DATA / "llamacpp-metrics.txt")
     assert done.exit_code == 0
@@ -176,7 +225,21 @@ def test_a_server_that_drafted_nothing_says_none(cli, tmp_path):
         ((), "exactly one of --acceptance, --metrics and --measure"),
         (("--acceptance", "0.5", "--measure"), "exactly one"),
         (("--acceptance", "0.5"), "--t-verify is missing"),
-        (("--acceptance", "0.5,1.1", *TIMES), "--acceptance is '1.1'"),
+        (("--acceptance", "0.5,1.1", *TIMES), "in '0.5,1.1', entry 2 of --acceptance is '1.1'"),
+        (("--acceptance", "0.8,", *TIMES), "in '0.8,', entry 2 of --acceptance is ''"),
+        (("--acceptance", "0.8, …", *TIMES), "in '0.8, …', entry 2 of --acceptance is ' …'"),
+        (("--acceptance", "", *TIMES), "--acceptance is ''; write a decimal"),
+        (("--acceptance", "0.5", "--t-verify", "1:9ms,x"), "entry 2 of --t-verify is 'x'; a point"),
+        (
+            ("--acceptance", "0.5", "--t-verify", "1:9ms,5:"),
+            "in '1:9ms,5:', entry 2 of --t-verify is '5:', whose time is ''",
+        ),
+        (
+            ("--acceptance", "0.9,0.5,0.1", *TIMES, "-k", "5"),
+            "-k is 5 and the acceptance is known at 3 positions only; ask for a -k of at most 3",
+        ),
+        (("--metrics", DATA / "vllm-metrics.txt", *TIMES, "-k", "4"), "known at 3 positions only"),
+        (("--metrics", DATA / "sglang-metrics.txt", *TIMES, "-k", "9" * 18), "at most 1000"),
         (("--metrics", "nowhere.txt", *TIMES), "nowhere.txt: cannot be read"),
         (("--acceptance", "0.5", *TIMES, "--plot", "plan.gif"), "must end in .svg or .png"),
     ],
@@ -289,6 +352,73 @@ def test_siblings_give_the_best_tree_beside_the_best_chain(answer, cli):
     )
     assert "Best tree: " in cli(*args).stdout
     assert "tree" not in answer(*args[:3], *TIMES)[1]
+
+
+FLAT = ("--acceptance", "0.3", "--siblings", "0.3,0.3", "--t-target", "10ms", "--t-verify",
+        "14.5ms")  # fmt: skip
+
+
+def test_the_verdict_names_a_tree_where_no_chain_pays(answer, cli):
+    code, told = answer("plan", *FLAT)
+    assert code == 0
+    assert told["best_k"] == 0
+    assert told["tree"]["nodes"] == len(told["tree"]["parents"]) == 16
+    assert round(told["tree"]["speedup"], 3) == 1.943
+    assert told["verdict"] == "no chain pays; speculate with a tree of 16 nodes"
+    assert answer("plan", *FLAT, "-k", 4)[1]["verdict"] == told["verdict"]
+    shown = " ".join(cli("plan", *FLAT).stdout.split())
+    assert "Best tree: 16 nodes (by level: 3 9 4)" in shown
+    assert shown.count("no chain pays") == 2
+    assert "Verdict: no chain pays; speculate with a tree of 16 nodes (1.943x)." in shown
+
+
+@pytest.mark.parametrize(
+    ("args", "verdict"),
+    [
+        (("--siblings", "0.15,0.05"), "speculate with a tree of 7 nodes rather than k = 4"),
+        (
+            ("--siblings", "0.15,0.05", "-k", "60"),
+            "k = 60 does not pay; speculate with a tree of 7 nodes",
+        ),
+        (("--siblings", "0"), "speculate with k = 4"),
+        (("--siblings", "0.36", "--max-k", "2"), "speculate with k = 2"),
+        (("--siblings", "0.15", "--max-k", "0"), "do not speculate"),
+    ],
+)
+def test_the_verdict_is_the_fastest_of_tree_chain_and_plain_decoding(answer, args, verdict):
+    """A tree of two children 0.6 and 0.36 emits exactly what a chain of two does: no reason."""
+    times = ("--t-target", "10ms", "--t-verify", "12ms", "--t-draft", "0.5ms")
+    _, told = answer("plan", "--acceptance", "0.6", *times, *args)
+    assert told["verdict"] == verdict
+
+
+def test_where_no_tree_pays_there_is_none(cli):
+    done = cli("plan", "--acceptance", "0.1", "--siblings", "0.1", *LLAMA_CPP)
+    assert "Best tree: none, as no tree pays." in done.stdout
+    assert "Verdict: do not speculate (1.000x)." in done.stdout
+
+
+def gains(shown):
+    """Read the last column of the chart of passes, by the tokens in one."""
+    return dict(re.findall(r"^ *(\d+) +\d+\.\d\d +█+ +(\d\.\d\d)x$", shown, re.MULTILINE))
+
+
+def test_a_pass_is_compared_with_plain_steps_wherever_its_curve_begins(cli):
+    args = ("plan", "--acceptance", "0.8")
+    late = cli(*args, "--t-target", "10ms", "--t-verify", "2:9ms,4:10ms").stdout
+    assert gains(late) == {"2": "2.22", "3": "3.16", "4": "4.00"}
+    other = cli(*args, "--t-target", "10ms", "--t-verify", "1:20ms,2:20ms").stdout
+    assert gains(other) == {"1": "0.50", "2": "1.00"}
+    batch = cli(*args, "--t-target", "10ms", "--batch", "4", "--t-verify", "8:16ms,16:20ms").stdout
+    assert gains(batch) == {"2": "1.25", "3": "1.67", "4": "2.00"}
+
+
+def test_the_drawn_chart_of_passes_goes_by_plain_steps_too():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    charts = Charts(speedups=(), best_k=0, roofline=((2, 0.018), (4, 0.020)), plain=0.010, batch=3)
+    _roofline(axes := figure.subplots(), charts)
+    assert list(axes.lines[1].get_ydata()) == pytest.approx([20, 40])
+    assert axes.get_xlabel() == "tokens of each of 3"
 
 
 def test_a_draft_made_in_parallel_has_one_time_for_all_of_it(answer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def read_acceptance(text: str, name: str) -> Fraction | tuple[Fraction, ...]:
     >>> read_acceptance("0.9,1/2", "--acceptance")
     (Fraction(9, 10), Fraction(1, 2))
     """
-    each = tuple(read_probability(part, name) for part in text.split(","))
+    each = _each(text, name)
     return each if len(each) > 1 else each[0]
 
 
@@ -49,7 +50,7 @@ def read_curve(text: str, name: str) -> Curve | Fraction:
     """
     if ":" not in text:
         return read_time(text, name)
-    return Curve(tuple(_point(part, name) for part in text.split(",")), name)
+    return Curve(tuple(_point(part, where) for where, part in _entries(text, name)), name)
 
 
 def read_siblings(text: str, name: str) -> tuple[Fraction, ...]:
@@ -60,17 +61,29 @@ def read_siblings(text: str, name: str) -> tuple[Fraction, ...]:
     >>> read_siblings("0.15,1/20", "--siblings")
     (Fraction(3, 20), Fraction(1, 20))
     """
-    return tuple(read_probability(part, name) for part in text.split(","))
+    return _each(text, name)
+
+
+def _each(text: str, name: str) -> tuple[Fraction, ...]:
+    parts = _entries(text, name)
+    return tuple(read_probability(part, where) for where, part in parts)
+
+
+def _entries(text: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the entries of a list, each with words that show the whole and say which one it is."""
+    parts = text.split(",")
+    for at, part in enumerate(parts, 1):
+        yield f"in {text!r:.60}, entry {at} of {name}" if len(parts) > 1 else name, part
 
 
 def _point(part: str, name: str) -> tuple[int, Fraction]:
     tokens, _, seconds = part.partition(":")
     if not re.fullmatch(r"\s*\d{1,6}\s*", tokens):
         raise InvalidInput(
-            f"{name} holds {part!r:.60}; a point of the curve is a number of tokens, a colon and "
+            f"{name} is {part!r:.60}; a point of the curve is a number of tokens, a colon and "
             f"a time, like 5:30ms."
         )
-    return int(tokens), read_time(seconds, name)
+    return int(tokens), read_time(seconds, f"{name} is {part!r:.60}, whose time")
 
 
 @click.command(
@@ -87,7 +100,13 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     help="Probability that a drafted token is kept, given that it is tested (0 to 1); or one for "
     "each position: 0.9,0.5,0.1.  [default: none]",
 )
-@click.option("-k", "k", type=count(0), help="Drafted tokens per round.  [default: the best k]")
+@click.option(
+    "-k",
+    "k",
+    type=count(0),
+    help="Drafted tokens per round; of the server too, where --metrics do not tell its own.  "
+    "[default: the best k]",
+)
 @click.option(
     "--max-k", type=count(0), default="16", show_default=True, help="Largest k to consider."
 )
@@ -192,9 +211,9 @@ def plan(
     """Say whether speculation pays, and with which k: from numbers, from a server, or measured.
 
     The model: conditional acceptances a_1, a_2, ... give 1 + a_1 + a_1 a_2 + ... tokens per
-    round, and a round takes t_verify + k * t_draft. A best k of 0 means: do not speculate. Times
-    take a unit (s, ms, us, ns); a bare number is seconds. With --measure the exit code is 3 when
-    the interval of the speed-up straddles 1.
+    round, and a round takes t_verify + k * t_draft. A best k of 0 means: do not speculate, unless
+    the verdict names a tree. Times take a unit (s, ms, us, ns); a bare number is seconds. With
+    --measure the exit code is 3 when the interval of the speed-up straddles 1.
     """
     if sum((acceptance is not None, bool(metrics), measure)) != 1:
         raise InvalidInput("give exactly one of --acceptance, --metrics and --measure.")
@@ -211,6 +230,7 @@ def plan(
         from draftproof.cli.plan_measure import plan_here
 
         return plan_here(asked, as_json=as_json, plot=plot)
+    _check_sizes(asked["k"], asked["max_k"])
     read = read_both(metrics) if metrics else None
     if read is not None and (read.empty or asked["t_verify"] is None):
         return _tell_metrics(read, as_json=as_json)
@@ -244,9 +264,6 @@ def _plan(
 def _planned(acceptance: Any, asked: dict[str, Any]) -> Plan:
     k, max_k = asked["k"], asked["max_k"]
     costs = _costs(asked)
-    for flag, value in (("--max-k", max_k), ("-k", k or 0)):
-        if value > LARGEST_K:
-            raise InvalidInput(f"{flag} is {value}; it must be at most {LARGEST_K}.")
     best = best_choice(acceptance, costs, max_k)
     return Plan(
         acceptance=acceptance,
@@ -257,6 +274,12 @@ def _planned(acceptance: Any, asked: dict[str, Any]) -> Plan:
         chosen=best if k is None else _chosen(acceptance, costs, k),
         tree=_tree(acceptance, asked["siblings"], costs, max_k),
     )
+
+
+def _check_sizes(k: int | None, max_k: int) -> None:
+    for flag, value in (("--max-k", max_k), ("-k", k or 0)):
+        if value > LARGEST_K:
+            raise InvalidInput(f"{flag} is {value}; it must be at most {LARGEST_K}.")
 
 
 def _costs(asked: dict[str, Any]) -> Costs:
@@ -281,8 +304,7 @@ def _tree(
         raise InvalidInput(
             f"--max-k is {max_k}; a tree is planned with at most {MOST_NODES} nodes, so lower it."
         )
-    vector = tuple(float(one) for one in (acceptance, *siblings))
-    return best_tree_choice(vector, costs, max_k)
+    return best_tree_choice((acceptance, *siblings), costs, max_k)
 
 
 def _tell_metrics(read: Metrics, *, as_json: bool) -> int:
@@ -305,6 +327,8 @@ def _draw(plan: Plan, file: Path) -> None:
             best_k=plan.best.k,
             acceptance=[float(one) for one in acceptance] if isinstance(acceptance, tuple) else (),
             roofline=[(count, float(seconds)) for count, seconds in curve],
+            plain=float(plan.costs.t_target),
+            batch=plan.batch,
         ),
         file,
     )
@@ -323,4 +347,15 @@ def _plain_time(t_target: Fraction | None, t_verify: Curve | Fraction) -> Fracti
 def _chosen(acceptance: Any, costs: Costs, k: int) -> Choice:
     if not costs.knows(k):
         costs.round_seconds(k)
-    return choices(acceptance, costs, k)[-1]
+    return choices(_reaching(acceptance, k), costs, k)[-1]
+
+
+def _reaching(acceptance: Any, k: int) -> Any:
+    """Give an acceptance that is known at k positions; after one that is never kept, none is."""
+    known = len(acceptance) if isinstance(acceptance, tuple) else k
+    if k > known and acceptance[-1] != 0:
+        raise InvalidInput(
+            f"-k is {k} and the acceptance is known at {known} positions only; ask for a -k of at "
+            f"most {known}, or give --acceptance one number for every position."
+        )
+    return (*acceptance, *(0 for _ in range(k - known))) if k > known else acceptance

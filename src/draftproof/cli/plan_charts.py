@@ -101,18 +101,29 @@ def acceptance(shares: Sequence[float]) -> Table:
     return grid
 
 
-def roofline(points: Sequence[tuple[int, float]], title: str = "tokens\nin a pass") -> Table:
+def roofline(
+    points: Sequence[tuple[int, float]], plain: float, title: str = "tokens\nin a pass"
+) -> Table:
     """Draw the milliseconds of a pass by the tokens in it.
 
-    The last column says how many times faster one pass is than its tokens one by one: where it
-    grows like the tokens, verification is free; where it stays at 1, a draft cannot pay.
+    The last column says how many times faster one pass is than its tokens one by one, in as many
+    plain steps: where it grows like the tokens, verification is free; where it stays at 1, a draft
+    cannot pay.
+
+    Parameters
+    ----------
+    points
+        Tokens in a pass, of each sequence where several share it, and its seconds.
+    plain
+        Seconds of one plain step, in which each sequence gets one token.
+    title
+        Of the first column.
     """
-    first, single = points[0]
     grid = _grid(title, "ms")
     grid.add_column("against\none by one", justify="right", no_wrap=True)
     slowest = max(seconds for _, seconds in points)
     for count, seconds in points:
-        gain = count / first * single / seconds
+        gain = count * plain / seconds
         bar = Bar(length=max(seconds / slowest, 1 / WIDTH))
         grid.add_row(str(count), f"{1000 * seconds:.2f}", bar, "", f"{gain:.2f}x")
     return grid

@@ -116,6 +116,7 @@ def _charts(best: Candidate) -> Charts:
         best_k=best.best.k,
         acceptance=best.acceptance,
         roofline=[(count, median(each)) for count, each in passes],
+        plain=median(best.timings.passes[1]),
     )
 
 
@@ -182,7 +183,8 @@ def _show(best: Candidate, found: list[Candidate], checked: Check) -> None:
         console.print("Nothing was drafted.")
     passes = sorted(best.timings.passes.items())
     console.print()
-    console.print(roofline([(count, median(each)) for count, each in passes]), soft_wrap=False)
+    points, plain = [(n, median(each)) for n, each in passes], median(best.timings.passes[1])
+    console.print(roofline(points, plain), soft_wrap=False)
     low, high = best.best.interval
     console.print(
         f"\nPredicted {best.best.speedup:.2f}x (95 % interval {low:.2f} to {high:.2f}); measured "

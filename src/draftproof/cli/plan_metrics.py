@@ -36,6 +36,7 @@ def as_dict(read: Metrics) -> dict[str, Any]:
         "unconditional_per_position": list(read.survival),
         "conditional_per_position": list(read.conditional),
         "lengths_varied": read.varied,
+        "notes": list(read.notes),
     }
 
 
@@ -65,6 +66,8 @@ def show_metrics(read: Metrics) -> None:
             "the acceptances per position are lower bounds, for this draft only.",
             soft_wrap=False,
         )
+    for note in read.notes:
+        console.print(note, soft_wrap=False)
 
 
 def _number(read: Metrics, value: float | None) -> str:

@@ -31,13 +31,33 @@ class Plan:
     tree: TreeChoice | None
 
     @property
+    def winner(self) -> TreeChoice | None:
+        """The tree, where it is faster than every chain and than plain decoding; else None."""
+        tree = self.tree
+        return tree if tree is not None and tree.speedup > self.best.speedup else None
+
+    @property
+    def speedup(self) -> float:
+        """What the verdict promises."""
+        return float((self.winner or self.best).speedup)
+
+    @property
     def verdict(self) -> str:
-        """What to do, in a few words."""
-        if self.best.k == 0:
-            return "do not speculate"
-        if self.chosen.k != self.best.k and self.chosen.speedup <= 1:
-            return f"k = {self.chosen.k} does not pay; speculate with k = {self.best.k}"
-        return f"speculate with k = {self.best.k}"
+        """What to do, in a few words: with a tree, with a chain, or not at all."""
+        best, chosen = self.best.k, self.chosen.k
+        in_vain = chosen != best and self.chosen.speedup <= 1
+        doubt = f"k = {chosen} does not pay; " if in_vain else ""
+        if self.winner is not None:
+            with_tree = f"speculate with a tree of {_nodes(self.winner)}"
+            if best == 0:
+                return f"no chain pays; {with_tree}"
+            return f"{doubt}{with_tree}" if doubt else f"{with_tree} rather than k = {best}"
+        return f"{doubt}speculate with k = {best}" if best else "do not speculate"
+
+
+def _nodes(tree: TreeChoice) -> str:
+    count = len(tree.shape.parents)
+    return f"{count} {'node' if count == 1 else 'nodes'}"
 
 
 def report(plan: Plan) -> dict[str, Any]:
@@ -69,6 +89,7 @@ def report(plan: Plan) -> dict[str, Any]:
 
 def _tree_report(tree: TreeChoice) -> dict[str, Any]:
     return {
+        "nodes": len(tree.shape.parents),
         "parents": list(tree.shape.parents),
         "expected_tokens": float(tree.shape.expected_tokens),
         "throughput": float(tree.throughput),
@@ -83,7 +104,7 @@ def show(plan: Plan) -> None:
     _show_figures(console, plan)
     if plan.tree is not None:
         _show_tree(console, plan.tree, plan.best)
-    console.print(f"Verdict: {plan.verdict} ({float(plan.best.speedup):.3f}x).", style="bold")
+    console.print(f"Verdict: {plan.verdict} ({plan.speedup:.3f}x).", style="bold")
     console.print(
         "A plan from numbers is as good as they are: acceptance differs by text and position, and "
         "--measure measures it here.",
@@ -107,7 +128,8 @@ def _show_charts(console: Console, plan: Plan) -> None:
         points = [(count, float(seconds)) for count, seconds in plan.costs.t_verify.points]
         title = "tokens\nin a pass" if plan.batch == 1 else f"tokens of\neach of {plan.batch}"
         console.print()
-        console.print(roofline(points[:MOST_POINTS], title), soft_wrap=False)
+        plain = float(plan.costs.t_target)
+        console.print(roofline(points[:MOST_POINTS], plain, title), soft_wrap=False)
 
 
 def _show_figures(console: Console, plan: Plan) -> None:
@@ -128,12 +150,14 @@ def _show_figures(console: Console, plan: Plan) -> None:
 
 
 def _show_tree(console: Console, tree: TreeChoice, chain: Choice) -> None:
-    shape = tree.shape
-    widths = " ".join(map(str, shape.widths)) or "none"
-    nodes = len(shape.parents)
+    shape, widths = tree.shape, " ".join(map(str, tree.shape.widths))
+    if not shape.parents:
+        console.print("Best tree: none, as no tree pays.")
+        return
+    against = f"the best chain has {chain.k} and {float(chain.speedup):.3f}x"
     console.print(
-        f"Best tree: {nodes} {'node' if nodes == 1 else 'nodes'} (by level: {widths}), "
-        f"{float(shape.expected_tokens):.4f} tokens per round, {float(tree.speedup):.3f}x; the "
-        f"best chain has {chain.k} and {float(chain.speedup):.3f}x.",
+        f"Best tree: {_nodes(tree)} (by level: {widths}), "
+        f"{float(shape.expected_tokens):.4f} tokens per round, {float(tree.speedup):.3f}x; "
+        f"{against if chain.k else 'no chain pays'}.",
         soft_wrap=False,
     )

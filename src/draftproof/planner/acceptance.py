@@ -14,10 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
+import numpy as np
+
 from draftproof.errors import InvalidInput
-from draftproof.planner.checking import as_float, check_count, check_probability
+from draftproof.planner.checking import as_float, as_sequence, check_count, check_probability
 
 ENDLESS = 1 << 30
 """Positions at which a single number is known: all that anybody drafts."""
@@ -25,8 +28,9 @@ ENDLESS = 1 << 30
 
 def check_acceptance(value: Any, name: str = "acceptance") -> Any:
     """Give an acceptance back: a number in [0, 1], or a tuple of them, one for each position."""
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return tuple(check_probability(one, f"{name}[{at}]") for at, one in enumerate(value))
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
+        each = enumerate(as_sequence(value, name))
+        return tuple(check_probability(one, f"{name}[{at}]") for at, one in each)
     return check_probability(value, name)
 
 
@@ -75,7 +79,7 @@ def conditionals(survival: Sequence[Any]) -> tuple[Any, ...]:
     """
     found: list[Any] = []
     before: Any = 1
-    for at, alive in enumerate(survival):
+    for at, alive in enumerate(as_sequence(survival, "survival")):
         if check_probability(alive, f"survival[{at}]") > before:
             raise InvalidInput(
                 f"survival[{at}] is {alive} and the position before it has {before}; a position "
@@ -95,7 +99,7 @@ def expected_tokens(acceptance: Any, k: int) -> Any:
     ----------
     acceptance
         Probability that a drafted token is kept, given that it is looked at: a float or a
-        fraction in [0, 1], or a sequence with one for each position.
+        fraction in [0, 1], or a sequence (list, tuple, array) with one for each position.
     k
         Drafted tokens per round, 0 or more.
 
@@ -114,9 +118,9 @@ def expected_tokens(acceptance: Any, k: int) -> Any:
     2.395
     """
     a, k = _known(acceptance, k)
-    each = a[:k] if isinstance(a, tuple) else (a,) * k
+    each = reversed(a[:k]) if isinstance(a, tuple) else repeat(a, k)
     total: Any = Fraction(1) if isinstance(a, Fraction) else 1
-    for one in reversed(each):
+    for one in each:
         total = total * one + 1
     return total
 
@@ -184,8 +188,31 @@ def acceptance_of_length(length: Any, k: int) -> float:
         raise InvalidInput(
             f"length is {length}; a round of k = {k} drafts emits between 1 and {k + 1} tokens."
         )
+    return acceptance_of_mean_draft(mean, k)
+
+
+def acceptance_of_mean_draft(length: float, drafted: float) -> float:
+    """Constant acceptance at which rounds that draft `drafted` tokens on average emit `length`.
+
+    Where `drafted` is no whole number, some rounds draft the one below it and the others the one
+    above: at 2.5, half of them draft 2 and half 3.
+
+    Parameters
+    ----------
+    length
+        Mean tokens per round with the target's own token counted, in [1, drafted + 1].
+    drafted
+        Mean drafted tokens per round, above 0.
+
+    Examples
+    --------
+    >>> [round(acceptance_of_mean_draft(*one), 6) for one in ((2.4, 1.4), (1.8125, 2.5))]
+    [1.0, 0.5]
+    """
+    below = int(drafted)
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if expected_tokens(middle, k) < mean else (low, middle)
+        tokens = expected_tokens(middle, below) + (drafted - below) * middle ** (below + 1)
+        low, high = (middle, high) if tokens < length else (low, middle)
     return high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -10,6 +11,24 @@ from typing import Any
 import numpy as np
 
 from draftproof.errors import InvalidInput
+
+
+def as_sequence(value: Any, name: str) -> tuple[Any, ...]:
+    """Give the entries of a list, a tuple, or an array of one dimension.
+
+    Examples
+    --------
+    >>> as_sequence(np.array([0.9, 0.5]), "acceptance")
+    (0.9, 0.5)
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return tuple(value.tolist())
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(value)
+    raise InvalidInput(
+        f"{name} is {value!r:.60}; it must be a sequence: a list, a tuple, or an array of one "
+        f"dimension."
+    )
 
 
 def check_probability(value: Any, name: str) -> Any:
@@ -22,9 +41,9 @@ def check_probability(value: Any, name: str) -> Any:
 
 def check_time(value: Any, name: str, *, zero: bool = True) -> Any:
     """Give a finite time in seconds back; 0 only where `zero` allows it."""
-    number = value if isinstance(value, Fraction) else as_float(value, name)
-    endless = isinstance(number, float) and math.isinf(number)
-    if number < 0 or (number == 0 and not zero) or endless:
+    size = as_float(value, name)
+    number = value if isinstance(value, Fraction) else size
+    if number < 0 or (size == 0 and not zero) or math.isinf(size):
         least = "0 or more" if zero else "above 0"
         raise InvalidInput(f"{name} is {value}; it must be a finite time in seconds, {least}.")
     return number
@@ -44,7 +63,7 @@ def as_float(value: Any, name: str) -> float:
     try:
         number = float(value)
     except OverflowError:
-        raise InvalidInput(f"{name} is an integer too large for a float.") from None
+        raise InvalidInput(f"{name} is too large for a float; give a smaller number.") from None
     if math.isnan(number):
         raise InvalidInput(f"{name} is NaN; it must be a number.")
     return number

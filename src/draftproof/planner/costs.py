@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from draftproof.errors import InvalidInput
-from draftproof.planner.checking import check_count, check_time
+from draftproof.planner.checking import as_sequence, check_count, check_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class Curve:
     Raises
     ------
     InvalidInput
-        If there is no point, a number of tokens is below 1 or does not ascend, or a time is not
-        above 0.
+        If there is no point, a point is no pair, a number of tokens is below 1 or does not ascend,
+        or a time is not above 0.
 
     Examples
     --------
@@ -40,14 +41,15 @@ class Curve:
     name: str = "t_verify"
 
     def __post_init__(self) -> None:
-        if not self.points:
+        points = [_pair(one, self.name) for one in as_sequence(self.points, self.name)]
+        if not points:
             raise InvalidInput(f"{self.name} has no point; give at least one, like 1:9.7ms.")
-        counts = [count for count, _ in self.points]
+        counts = [count for count, _ in points]
         if counts[0] < 1 or any(after <= before for before, after in pairwise(counts)):
             raise InvalidInput(
                 f"{self.name} has its points at {counts} tokens; they must be 1 or more and ascend."
             )
-        for _, seconds in self.points:
+        for _, seconds in points:
             check_time(seconds, self.name, zero=False)
 
     @property
@@ -68,6 +70,7 @@ class Curve:
         InvalidInput
             If `tokens` lies outside the points.
         """
+        check_count(tokens, "tokens")
         for count, seconds in self.points:
             if count == tokens:
                 return seconds
@@ -102,6 +105,15 @@ class Curve:
         return Curve(tuple((n, self.at(size * n)) for n in each), self.name)
 
 
+def _pair(point: Any, name: str) -> tuple[int, Any]:
+    if not isinstance(point, Sequence) or len(point) != 2 or isinstance(point, str | bytes):
+        raise InvalidInput(
+            f"{name} has the point {point!r:.60}; a point is a number of tokens and its seconds, "
+            f"like (5, 0.030)."
+        )
+    return check_count(point[0], f"the number of tokens of a point of {name}"), point[1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """What a token and a round cost, in seconds.
@@ -134,11 +146,13 @@ class Costs:
 
     def knows(self, k: int) -> bool:
         """Say whether the time of a round of k drafts can be told."""
-        return k == 0 or (_within(self.t_verify, k + 1) and _within(self.t_draft, k))
+        return check_count(k, "k") == 0 or (
+            _within(self.t_verify, k + 1) and _within(self.t_draft, k)
+        )
 
     def draft_seconds(self, k: int) -> Any:
         """Give the seconds it takes to draft k tokens."""
-        if k == 0:
+        if check_count(k, "k") == 0:
             return 0
         return self.t_draft.at(k) if isinstance(self.t_draft, Curve) else k * self.t_draft
 
@@ -148,6 +162,15 @@ class Costs:
             return self.t_target
         verify = self.t_verify.at(k + 1) if isinstance(self.t_verify, Curve) else self.t_verify
         return verify + self.draft_seconds(k) + self.t_overhead
+
+
+def check_costs(value: Any, name: str = "costs") -> Costs:
+    """Give costs back."""
+    if not isinstance(value, Costs):
+        raise InvalidInput(
+            f"{name} is {value!r:.60}; give Costs, like Costs(t_target=0.010, t_verify=0.012)."
+        )
+    return value
 
 
 def _within(time: Any, count: int) -> bool:
@@ -186,6 +209,8 @@ class LinearTime:
 
     def seconds(self, *, tokens: int, context: int = 0) -> float:
         """Give the seconds of a pass over `tokens` tokens that reads `context` tokens."""
+        check_count(tokens, "tokens")
+        check_count(context, "context")
         return self.fixed + self.per_token * tokens + self.per_context * context
 
 
@@ -221,6 +246,10 @@ def batch_costs(
     Costs of a *step*, in which every sequence emits one round: speed-ups are those of the server,
     tokens per second are per sequence.
     """
+    if not isinstance(verify, LinearTime):
+        raise InvalidInput(
+            f"verify is {verify!r:.60}; give a LinearTime, like LinearTime(fixed=0.006)."
+        )
     size, depth = check_count(batch, "batch", 1), check_count(context, "context")
     check_time(overhead, "overhead")
     ks = range(1, check_count(max_k, "max_k", 1) + 1)

@@ -2,14 +2,15 @@
 
 The same word, "acceptance", is used for four different numbers (`Definition`). With rounds of k
 drafts that never end early they are tied to each other; averages of ratios over requests are tied
-to nothing, so everything here is *pooled*: counts are added first and divided once.
+to nothing, so counts are *pooled*: added first and divided once. Where an engine gives only means,
+nothing can be pooled, and `notes` says what was done instead.
 
 Formats and their sources
 -------------------------
 vLLM counters and log line
     ``vllm/v1/spec_decode/metrics.py`` (vllm-project/vllm, commit 016a8587).
 SGLang gauges and log line
-    ``python/sglang/srt/observability/metrics_collector.py`` (sgl-project/sglang, commit 016d8605).
+    see `draftproof.planner.sglang`.
 llama.cpp counters, log line and ``timings`` object
     recorded from its server, ``xllamacpp`` 2026.10.11549.
 
@@ -24,7 +25,8 @@ from enum import Enum
 from itertools import pairwise
 
 from draftproof.errors import InvalidInput
-from draftproof.planner.acceptance import acceptance_of_length, conditionals
+from draftproof.planner.acceptance import acceptance_of_mean_draft, conditionals
+from draftproof.planner.figures import MOST_DRAFTS
 
 
 class Definition(Enum):
@@ -50,12 +52,17 @@ class Metrics:
         Draft tokens verified, and kept; None where the source gives only ratios.
     kept
         For each position, the rounds that kept it and all before it.
-    length
-        Tokens per round as the source gives it, where there are no counts.
+    length, share
+        Tokens per round, and kept over drafted, as the source gives them where there are no counts.
     k
         Drafts per round as configured, where the source says so.
     names
         Each metric read, with its definition.
+    notes
+        What was left out or could not be done properly, in sentences.
+    running
+        Whether it counts from the start of the server on, as counters do; a request or a log line
+        counts only itself.
     """
 
     source: str
@@ -64,8 +71,11 @@ class Metrics:
     accepted: int | None = None
     kept: tuple[int, ...] = ()
     length: float | None = None
+    share: float | None = None
     k: int | None = None
     names: tuple[tuple[str, Definition], ...] = ()
+    notes: tuple[str, ...] = ()
+    running: bool = True
 
     def __post_init__(self) -> None:
         for name, value in self._counts():
@@ -112,9 +122,11 @@ class Metrics:
 
         With constant acceptance it falls as k grows, so two rates compare only at the same k.
         """
-        if self.empty or self.accepted is None or not self.drafted:
+        if self.empty:
             return None
-        return self.accepted / self.drafted
+        if self.accepted is not None and self.drafted:
+            return self.accepted / self.drafted
+        return self.share
 
     @property
     def survival(self) -> tuple[float, ...]:
@@ -143,24 +155,53 @@ class Metrics:
         Parameters
         ----------
         k
-            Drafts per round, needed where the source says neither that nor positions.
+            Drafts per round of that server, used only where the source says neither that nor
+            positions: what a server counted does not depend on the k that is planned for.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing was drafted, or the source and `k` do not tell it or contradict each other.
+
+        Examples
+        --------
+        >>> found = Metrics(source="vllm", drafts=10, drafted=30, accepted=9)
+        >>> round(found.acceptance(), 3), found.acceptance(8) == found.acceptance()
+        (0.509, True)
         """
         if self.empty:
             raise InvalidInput(f"{self.source}: nothing was drafted, so there is no acceptance.")
         if self.conditional:
             return self.conditional
-        depth = k or self.k or self._mean_draft()
-        length = self.mean_length
-        if length is None and self.rate is not None and depth:
-            length = 1 + self.rate * depth
-        if length is None or not depth:
+        depth = self._mean_draft() or k
+        if not depth:
             raise InvalidInput(
                 f"{self.source}: it does not say how many tokens a round drafted; give -k."
             )
-        return acceptance_of_length(length, depth)
+        length = self.mean_length
+        if length is None and self.rate is not None:
+            length = 1 + self.rate * depth
+        if length is None:
+            raise InvalidInput(
+                f"{self.source}: it does not say how many drafted tokens were accepted; give what "
+                f"it counts as accepted too."
+            )
+        return self._constant(length, depth)
 
-    def _mean_draft(self) -> int | None:
-        return round(self.drafted / self.drafts) if self.drafted and self.drafts else None
+    def _mean_draft(self) -> float | None:
+        """Drafts per round as the source tells them: configured, or counted."""
+        if self.k or not self.drafted or not self.drafts:
+            return self.k
+        return self.drafted / self.drafts
+
+    def _constant(self, length: float, depth: float) -> float:
+        if length > depth + 1 or depth > MOST_DRAFTS:
+            raise InvalidInput(
+                f"{self.source}: a round emits {length:g} tokens and drafts {depth:g}; it emits at "
+                f"most one more than it drafts, which is at most {MOST_DRAFTS}, so give the true "
+                f"-k, or numbers of one server at one moment."
+            )
+        return acceptance_of_mean_draft(length, depth)
 
 
 def pooled(several: Sequence[Metrics]) -> Metrics:
@@ -178,7 +219,10 @@ def pooled(several: Sequence[Metrics]) -> Metrics:
     first = several[0]
     if len(several) == 1:
         return first
-    depth = max(len(one.kept) for one in several)
+    counted = [one for one in several if one.drafts != 0]
+    depth = max((len(one.kept) for one in counted), default=0)
+    if not all(one.kept for one in counted):
+        depth = 0
     return replace(
         first,
         drafts=_total(one.drafts for one in several),
@@ -205,7 +249,8 @@ def between(before: Metrics, after: Metrics) -> Metrics:
     Raises
     ------
     InvalidInput
-        If a counter went backwards: the server was restarted in between.
+        If the two are not counters of the same kind that ran on from the one to the other, or one
+        went backwards: the server was restarted in between.
 
     Examples
     --------
@@ -214,26 +259,43 @@ def between(before: Metrics, after: Metrics) -> Metrics:
     >>> between(first, later).rate
     0.375
     """
-    if before.drafted is None or after.drafted is None:
-        raise InvalidInput(
-            f"{after.source}: it gives ratios and no counters, so two readings have no difference; "
-            f"give one."
-        )
-    old = dict(before._counts())
-    for name, value in after._counts():
-        if value < old.get(name, 0):
+    _check_comparable(before, after)
+    new = dict(after._counts())
+    for name, value in before._counts():
+        if new.get(name, 0) < value:
             raise InvalidInput(
-                f"{after.source}: {name} went backwards, from {old[name]} to {value}; the server "
-                f"was restarted between the two readings, so give two of one run, older first."
+                f"{after.source}: {name} went backwards, from {value} to {new.get(name, 0)}; the "
+                f"server was restarted between the two readings, so give two of one run, older "
+                f"first."
             )
     kept = (*before.kept, *(0 for _ in after.kept))
+    positions = after.kept if before.kept or not before.accepted else ()
     return replace(
         after,
         drafts=_less(after.drafts, before.drafts),
         drafted=_less(after.drafted, before.drafted),
         accepted=_less(after.accepted, before.accepted),
-        kept=tuple(one - kept[at] for at, one in enumerate(after.kept)),
+        kept=tuple(one - kept[at] for at, one in enumerate(positions)),
     )
+
+
+def _check_comparable(before: Metrics, after: Metrics) -> None:
+    if before.source != after.source:
+        raise InvalidInput(
+            f"{after.source}: the reading before it is {before.source}, and between two different "
+            f"things nothing was counted; give two readings of the same counters, older first."
+        )
+    if not before._counts() or not after._counts():
+        raise InvalidInput(
+            f"{after.source}: it gives ratios and no counters, so two readings have no difference; "
+            f"give one."
+        )
+    if not (before.running and after.running):
+        raise InvalidInput(
+            f"{after.source}: each counts only itself and not from the start of the server on, so "
+            f"two have no difference; give them in one file to add them up, or counters of "
+            f"/metrics."
+        )
 
 
 def _less(after: int | None, before: int | None) -> int | None:

@@ -23,7 +23,7 @@ from draftproof.planner.acceptance import (
     survivals,
 )
 from draftproof.planner.checking import check_count, check_time
-from draftproof.planner.costs import Costs
+from draftproof.planner.costs import Costs, check_costs
 
 
 def throughput(acceptance: Any, k: int, *, t_verify: float, t_draft: float) -> Any:
@@ -77,8 +77,8 @@ def operations(acceptance: Any, k: int, *, draft_share: float = 0.0) -> Any:
     >>> round(operations(0.8, 5), 2)
     1.63
     """
-    share = check_time(draft_share, "draft_share")
-    return (k * share + k + 1) / expected_tokens(acceptance, k)
+    share, tokens = check_time(draft_share, "draft_share"), expected_tokens(acceptance, k)
+    return (k * share + k + 1) / tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ def choices(acceptance: Any, costs: Costs, max_k: int = 16) -> tuple[Choice, ...
     >>> [round(one.speedup, 3) for one in choices(0.8, costs, 4)]
     [1.0, 1.385, 1.743, 1.968, 2.101]
     """
-    a = check_acceptance(acceptance)
-    return tuple(_choices(a, costs, min(check_count(max_k, "max_k"), positions(a))))
+    a, known = check_acceptance(acceptance), check_costs(costs)
+    return tuple(_choices(a, known, min(check_count(max_k, "max_k"), positions(a))))
 
 
 def _choices(a: Any, costs: Costs, max_k: int) -> Iterator[Choice]:
@@ -154,7 +154,7 @@ def seconds_for(tokens: int, acceptance: Any, k: int, costs: Costs) -> Any:
     >>> round(seconds_for(1, 0.8, 4, lesson), 3), round(seconds_for(100, 0.8, 4, lesson), 2)
     (0.01, 0.48)
     """
-    wanted = check_count(tokens, "tokens")
+    wanted, costs = check_count(tokens, "tokens"), check_costs(costs)
     laws = {depth: length_law(acceptance, depth) for depth in range(check_count(k, "k") + 1)}
     left: list[Any] = [0]
     for missing in range(1, wanted + 1):

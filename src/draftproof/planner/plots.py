@@ -26,12 +26,18 @@ class Charts:
         Conditional acceptance per position.
     roofline
         Pairs of tokens in a pass and its seconds.
+    plain
+        Seconds of one plain step, to draw tokens one by one beside the passes.
+    batch
+        Sequences that share a pass; the tokens of `roofline` are those of each.
     """
 
     speedups: Sequence[tuple[int, float, tuple[float, float] | None]]
     best_k: int
     acceptance: Sequence[float] = ()
     roofline: Sequence[tuple[int, float]] = ()
+    plain: float = 0.0
+    batch: int = 1
 
 
 def draw(charts: Charts, file: Path) -> None:
@@ -113,8 +119,9 @@ def _acceptance(axes: Any, charts: Charts) -> None:
 def _roofline(axes: Any, charts: Charts) -> None:
     counts = [n for n, _ in charts.roofline]
     axes.plot(counts, [1000 * seconds for _, seconds in charts.roofline], marker="o", markersize=3)
-    axes.plot(counts, [1000 * n * charts.roofline[0][1] / counts[0] for n in counts], "--",
-              color="0.5", label="one by one")  # fmt: skip
+    one_by_one = [1000 * n * charts.plain for n in counts]
+    axes.plot(counts, one_by_one, "--", color="0.5", label="one by one")
     highest = max(seconds for _, seconds in charts.roofline)
-    axes.set(xlabel="tokens in a pass", ylabel="milliseconds", ylim=(0, 1300 * highest))
+    tokens = "tokens in a pass" if charts.batch == 1 else f"tokens of each of {charts.batch}"
+    axes.set(xlabel=tokens, ylabel="milliseconds", ylim=(0, 1300 * highest))
     axes.legend(fontsize="small")

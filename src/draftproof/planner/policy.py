@@ -17,8 +17,8 @@ from itertools import pairwise
 from draftproof.contracts import Text
 from draftproof.decode import Round
 from draftproof.errors import InvalidInput
-from draftproof.planner.checking import check_probability, check_time
-from draftproof.planner.costs import Costs
+from draftproof.planner.checking import as_sequence, check_count, check_probability, check_time
+from draftproof.planner.costs import Costs, check_costs
 
 FADE = 0.985
 """What one round of drafting leaves of the weight of all rounds before it."""
@@ -152,10 +152,11 @@ class Adaptive:
     """
 
     def __init__(self, seconds: Sequence[float], *, prior: float = PRIOR) -> None:
-        if not seconds:
+        each = as_sequence(seconds, "seconds")
+        if not each:
             raise InvalidInput("seconds is empty; give at least the time of a plain step.")
         self.seconds = tuple(
-            float(check_time(one, f"seconds[{k}]", zero=False)) for k, one in enumerate(seconds)
+            float(check_time(one, f"seconds[{k}]", zero=False)) for k, one in enumerate(each)
         )
         self.prior = float(check_probability(prior, "prior"))
         self._steps = tuple(after - before for before, after in pairwise(self.seconds))
@@ -211,6 +212,7 @@ def round_times(costs: Costs, max_k: int) -> tuple[float, ...]:
     >>> round_times(Costs(t_target=0.010, t_verify=0.012, t_draft=0.001), 2)
     (0.01, 0.013000000000000001, 0.014)
     """
-    ks = [k for k in range(max_k + 1) if costs.knows(k)]
+    check_costs(costs)
+    ks = [k for k in range(check_count(max_k, "max_k") + 1) if costs.knows(k)]
     together = [k for at, k in enumerate(ks) if k == at]
     return tuple(float(costs.round_seconds(k)) for k in together)

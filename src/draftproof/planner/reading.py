@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from draftproof.errors import InvalidInput
+from draftproof.planner import figures, sglang
 from draftproof.planner.metrics import Definition, Metrics, pooled
 
 ENDINGS = re.compile(
-    r"(?P<engine>\w+?)[:_](?:spec_decode|spec)_num_"
+    r"(?P<engine>\w{1,60}?)[:_](?:spec_decode|spec)_num_"
     r"(?P<what>drafts|draft_tokens|accepted_tokens|accepted_tokens_per_pos)(?:_total)?"
 )
 DEFINITIONS = {
@@ -24,15 +24,16 @@ DEFINITIONS = {
     "accepted_tokens_per_pos": Definition.SURVIVAL,
 }
 VLLM_LINE = re.compile(
-    r"SpecDecoding metrics:.*?Mean acceptance length: (?P<length>[\d.]+|nan)"
-    r".*?Accepted: (?P<accepted>\d+) tokens, Drafted: (?P<drafted>\d+) tokens"
-    r"(?:, Per-position acceptance rate: (?P<rates>[\d., ]+))?"
+    r"SpecDecoding metrics:.*?Mean acceptance length: (?P<length>[^\s,]*)"
+    r".*?Accepted: (?P<accepted>\S*) tokens, Drafted: (?P<drafted>\S*) tokens"
+    r"(?:, Per-position acceptance rate: (?P<rates>[^A-Za-z\n]*))?"
 )
-SGLANG_LINE = re.compile(r"accept len(?:gth)?: (?P<length>[\d.]+)")
 LLAMA_LINE = re.compile(
-    r"draft acceptance(?: rate)? = [\d.]+ \(\s*(?P<accepted>\d+) accepted /\s*(?P<drafted>\d+) "
-    r"generated\)(?:, mean len =\s*(?P<length>[\d.]+))?"
+    r"draft acceptance(?: rate)? = \S* \( *(?P<accepted>\S*) accepted / *(?P<drafted>\S*) "
+    r"generated\)(?:, mean len = *(?P<length>[^\s,]*))?"
 )
+JSON = re.compile(r"\s*(\{|\[\s*([\[{\]]|$))")
+"""How an answer of llama.cpp begins; a log line may begin with a time in brackets."""
 
 
 def read_metrics_file(path: Path) -> Metrics:
@@ -72,8 +73,8 @@ def read_metrics(text: str, name: str = "text") -> Metrics:
     """
     if not text.strip():
         raise InvalidInput(f"metrics {name}: the file is empty; give what /metrics answered.")
-    whole = _from_json if text.lstrip()[0] in "{[" else _from_counters
-    for read in (_from_vllm_log, _from_llama_log, _from_sglang_log, whole):
+    whole = _from_json if JSON.match(text) else _from_counters
+    for read in (_from_vllm_log, _from_llama_log, sglang.from_log, whole):
         found = read(text, name)
         if found is not None:
             return found
@@ -90,6 +91,13 @@ def _from_json(text: str, name: str) -> Metrics | None:
     except json.JSONDecodeError as error:
         raise InvalidInput(
             f"metrics {name}: is not JSON (line {error.lineno}: {error.msg})."
+        ) from None
+    except (RecursionError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(
+            f"metrics {name}: is JSON with too deep a nesting or too long a number; give what the "
+            f"server answered."
         ) from None
     if not found:
         raise InvalidInput(f"metrics {name}: it holds no timings with draft_n.")
@@ -110,28 +118,36 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _timings(one: dict[str, Any], name: str) -> Metrics:
-    counts = [one["draft_n"], one.get("draft_n_accepted", 0)]
-    if not all(isinstance(count, int) for count in counts):
-        raise InvalidInput(f"metrics {name}: draft_n is {counts[0]!r}; it must be a count.")
+    for key in ("draft_n", "draft_n_accepted"):
+        if not isinstance(one.get(key), int) or isinstance(one[key], bool):
+            shown = f"is {json.dumps(one[key]):.60}" if key in one else "is missing"
+            raise InvalidInput(f"metrics {name}: {key} {shown}; it must be a count.")
     return Metrics(
         source="llama.cpp timings",
-        drafted=counts[0],
-        accepted=counts[1],
+        running=False,
+        drafted=figures.count(one["draft_n"], f"metrics {name}: draft_n"),
+        accepted=figures.count(one["draft_n_accepted"], f"metrics {name}: draft_n_accepted"),
         names=(("draft_n_accepted / draft_n", Definition.PER_DRAFTED),),
     )
 
 
 def _from_vllm_log(text: str, name: str) -> Metrics | None:
-    lines = [_vllm_line(match) for match in VLLM_LINE.finditer(text)]
+    lines = [_vllm_line(match, f"metrics {name}: ") for match in VLLM_LINE.finditer(text)]
     return pooled(lines) if lines else None
 
 
-def _vllm_line(match: re.Match[str]) -> Metrics:
-    rates = [float(part) for part in re.findall(r"[\d.]+", match["rates"] or "")]
-    accepted, drafted = int(match["accepted"]), int(match["drafted"])
-    drafts = _rounds(accepted, drafted, match["length"], len(rates))
+def _vllm_line(match: re.Match[str], name: str) -> Metrics:
+    parts = [part.strip() for part in (match["rates"] or "").split(",") if part.strip()]
+    what = f"{name}Per-position acceptance rate"
+    rates = [figures.share(figures.decimal(part, what), what) for part in parts]
+    accepted = figures.count(match["accepted"], f"{name}Accepted")
+    drafted = figures.count(match["drafted"], f"{name}Drafted")
+    drafts = _rounds(
+        accepted, drafted, (match["length"], f"{name}Mean acceptance length"), len(rates)
+    )
     return Metrics(
         source="vLLM log",
+        running=False,
         drafts=drafts,
         drafted=drafted,
         accepted=accepted,
@@ -144,7 +160,7 @@ def _vllm_line(match: re.Match[str]) -> Metrics:
     )
 
 
-def _rounds(accepted: int, drafted: int, length: str, positions: int) -> int | None:
+def _rounds(accepted: int, drafted: int, length: tuple[str, str], positions: int) -> int | None:
     """Give the rounds behind a log line, which it does not tell.
 
     Full drafts give drafted / positions; unless the printed length, rounded as it is, speaks
@@ -153,38 +169,29 @@ def _rounds(accepted: int, drafted: int, length: str, positions: int) -> int | N
     if drafted == 0:
         return 0
     full = round(drafted / positions) if positions else 0
-    mean = float(length)
+    mean = figures.length(figures.decimal(*length), length[1])
     if full and abs(1 + accepted / full - mean) <= 0.005 + 1e-9:
         return full
     return round(accepted / (mean - 1)) if mean > 1 and accepted else full or None
 
 
 def _from_llama_log(text: str, name: str) -> Metrics | None:
-    lines = [_llama_line(match) for match in LLAMA_LINE.finditer(text)]
+    lines = [_llama_line(match, f"metrics {name}: ") for match in LLAMA_LINE.finditer(text)]
     return pooled(lines) if lines else None
 
 
-def _llama_line(match: re.Match[str]) -> Metrics:
-    accepted, drafted = int(match["accepted"]), int(match["drafted"])
+def _llama_line(match: re.Match[str], name: str) -> Metrics:
+    accepted = figures.count(match["accepted"], f"{name}accepted")
+    drafted = figures.count(match["drafted"], f"{name}generated")
     length = match["length"]
-    drafts = _rounds(accepted, drafted, length, 0) if length else None
+    drafts = None if length is None else _rounds(accepted, drafted, (length, f"{name}mean len"), 0)
     return Metrics(
         source="llama.cpp log",
+        running=False,
         drafts=drafts,
         drafted=drafted,
         accepted=accepted,
         names=(("draft acceptance", Definition.PER_DRAFTED), ("mean len", Definition.LENGTH)),
-    )
-
-
-def _from_sglang_log(text: str, name: str) -> Metrics | None:
-    lengths = [float(match["length"]) for match in SGLANG_LINE.finditer(text)]
-    if not lengths:
-        return None
-    return Metrics(
-        source="SGLang log",
-        length=sum(lengths) / len(lengths),
-        names=(("accept len", Definition.LENGTH),),
     )
 
 
@@ -196,9 +203,12 @@ def _from_counters(text: str, name: str) -> Metrics | None:
             for sample in family.samples
             if not sample.name.endswith("_created")
         ]
-    except ValueError as error:
-        raise InvalidInput(f"metrics {name}: is not OpenMetrics text ({error}).") from None
-    return _from_gauges(samples, name) or _from_totals(samples, name)
+    except (ValueError, IndexError, OverflowError) as error:
+        raise InvalidInput(
+            f"metrics {name}: holds no log line about speculation that is known, and is not "
+            f"OpenMetrics text ({str(error) or 'a broken line'!r:.90})."
+        ) from None
+    return sglang.from_gauges(samples, name) or _from_totals(samples, name)
 
 
 def _from_totals(samples: list[Any], name: str) -> Metrics | None:
@@ -209,10 +219,15 @@ def _from_totals(samples: list[Any], name: str) -> Metrics | None:
     for sample in samples:
         if (match := ENDINGS.fullmatch(sample.name)) is None:
             continue
+        if engine not in ("", match["engine"]):
+            raise InvalidInput(
+                f"metrics {name}: it holds counters of {engine} and of {match['engine']}, which "
+                f"may count the same drafts twice; give those of one."
+            )
         engine, what = match["engine"], match["what"]
-        count = _count(sample, name)
+        count = figures.count(sample.value, f"metrics {name}: {sample.name}")
         if what == "accepted_tokens_per_pos":
-            at = int(sample.labels.get("position", "0"))
+            at = figures.position(sample.labels.get("position"), f"metrics {name}: {sample.name}")
             kept[at] = kept.get(at, 0) + count
         else:
             totals[what] = totals.get(what, 0) + count
@@ -228,41 +243,3 @@ def _from_totals(samples: list[Any], name: str) -> Metrics | None:
         kept=tuple(kept.get(at, 0) for at in range(max(kept, default=-1) + 1)),
         names=tuple(names.items()),
     )
-
-
-def _count(sample: Any, name: str) -> int:
-    value = float(sample.value)
-    if not math.isfinite(value) or value < 0:
-        raise InvalidInput(
-            f"metrics {name}: {sample.name} is {sample.value:g}; a counter is 0 or more."
-        )
-    return int(value)
-
-
-def _from_gauges(samples: list[Any], name: str) -> Metrics | None:
-    """Read SGLang's gauges, which are means over the last interval."""
-    by_name: dict[str, list[float]] = {}
-    for sample in samples:
-        by_name.setdefault(sample.name, []).append(float(sample.value))
-    lengths = by_name.get("sglang:spec_accept_length")
-    if not lengths:
-        return None
-    length = sum(lengths) / len(lengths)
-    return Metrics(
-        source="sglang gauges",
-        length=length,
-        k=_steps(by_name, length),
-        names=(
-            ("sglang:spec_accept_length", Definition.LENGTH),
-            ("sglang:spec_accept_rate", Definition.PER_DRAFTED),
-        ),
-    )
-
-
-def _steps(by_name: dict[str, list[float]], length: float) -> int | None:
-    """Give k as configured, or as length and rate imply: both count kept drafts."""
-    if steps := by_name.get("sglang:spec_num_steps"):
-        return int(steps[0]) or None
-    rates = by_name.get("sglang:spec_accept_rate", [])
-    rate = sum(rates) / len(rates) if rates else 0.0
-    return round((length - 1) / rate) if rate > 0 and length > 1 else None

@@ -30,6 +30,8 @@ def settings(k: int, draft: str = "prompt-lookup") -> dict[str, str]:
     >>> settings(0)
     {'vllm': '', 'llama.cpp': '', 'sglang': ''}
     """
+    if not isinstance(draft, str):
+        raise InvalidInput(f"draft is {draft!r:.60}; give its name or its path, as text.")
     if check_count(k, "k") == 0:
         return {"vllm": "", "llama.cpp": "", "sglang": ""}
     return {"vllm": _vllm(k, draft), "llama.cpp": _llama(k, draft), "sglang": _sglang(k, draft)}
@@ -78,6 +80,7 @@ def check_sglang(steps: int, topk: int, draft_tokens: int) -> None:
     """
     check_count(steps, "steps", 1)
     check_count(topk, "topk", 1)
+    check_count(draft_tokens, "speculative-num-draft-tokens")
     most = 1 + topk + (steps - 1) * topk**2
     right = draft_tokens == steps + 1 if topk == 1 else steps < draft_tokens <= most
     if not right:

@@ -17,8 +17,8 @@ from typing import Any
 
 from draftproof.contracts import ROOT
 from draftproof.errors import InvalidInput
-from draftproof.planner.checking import check_count, check_probability
-from draftproof.planner.costs import Costs
+from draftproof.planner.checking import as_sequence, check_count, check_probability
+from draftproof.planner.costs import Costs, check_costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Shape:
 
 def check_positional(acceptance: Sequence[Any]) -> tuple[Any, ...]:
     """Give a vector of positional acceptances back: probabilities that sum to at most 1."""
-    vector = tuple(check_probability(one, f"acceptance[{at}]") for at, one in enumerate(acceptance))
+    each = enumerate(as_sequence(acceptance, "acceptance"))
+    vector = tuple(check_probability(one, f"acceptance[{at}]") for at, one in each)
     if not vector or sum(vector) > 1 + 1e-9:
         raise InvalidInput(
             f"acceptance is {acceptance!r}; the siblings of a node are kept with probabilities "
@@ -65,7 +66,8 @@ def tree_tokens(acceptance: Sequence[Any], parents: Sequence[int]) -> Any:
     vector = check_positional(acceptance)
     kept: dict[int, Any] = {ROOT: 1}
     elder: dict[int, int] = {}
-    for node, parent in enumerate(parents):
+    for node, one in enumerate(as_sequence(parents, "parents")):
+        parent = check_count(one, f"parents[{node}]", ROOT)
         rank = elder.get(parent, 0)
         elder[parent] = rank + 1
         if parent not in kept or rank >= len(vector):
@@ -148,7 +150,8 @@ def best_tree_choice(
 ) -> TreeChoice:
     """Give the tree with the largest speed-up; no node at all means: do not speculate.
 
-    Verifying n nodes costs what a chain of n costs (`costs.round_seconds`), and so does drafting.
+    Verifying n nodes costs what a chain of n costs (`costs.round_seconds`), and so does drafting;
+    no tree is considered whose cost is not known. On a tie it is the tree with fewer nodes.
 
     Examples
     --------
@@ -157,13 +160,14 @@ def best_tree_choice(
     (-1, 0, -1)
     """
     vector, most = check_positional(acceptance), check_count(max_nodes, "max_nodes")
+    check_costs(costs)
     deepest = most if max_depth is None else check_count(max_depth, "max_depth")
     plan = _programme(vector)
     found = []
     for nodes in range(most + 1):
-        if not costs.knows(nodes):
-            continue
         shape = _shape(plan, vector, nodes, deepest)
+        if not costs.knows(len(shape.parents)):
+            continue
         speed = shape.expected_tokens / costs.round_seconds(len(shape.parents))
         found.append(TreeChoice(shape, speed, speed * costs.t_target))
     return max(found, key=lambda one: one.speedup)
