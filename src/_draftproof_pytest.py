@@ -6,7 +6,8 @@ costs other test suites nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import pytest
@@ -52,13 +53,13 @@ class Draftproof:
         fractions the law is compared exactly, with floats up to their rounding.
         """
         __tracebackhide__ = True
-        pairs = {"the rows given": (p, q)} if p is not None else _golden_pairs()
-        for name, (target, draft) in pairs.items():
-            problems = _problems(
-                fn, target, draft, signature=signature, k=k, luck=luck, uniforms=uniforms
-            )
-            if problems:
-                _fail(f"{_called(fn)} does not follow the target on {name}:", problems)
+        options = {"signature": signature, "k": k, "luck": luck, "uniforms": uniforms}
+        with _in_words(fn):
+            for name, (target, draft) in _pairs(p, q).items():
+                where = f"{name}, {_spelled(target, draft)}"
+                problems = _problems(fn, where, target, draft, options)
+                if problems:
+                    _fail(f"{_called(fn)} does not follow the target on {where}:", problems)
 
     def assert_coins(
         self,
@@ -73,7 +74,8 @@ class Draftproof:
         __tracebackhide__ = True
         from draftproof.audit.coins import check_coins
 
-        found = check_coins(fn, signature, luck=luck, uniforms=uniforms, form=form)
+        with _in_words(fn):
+            found = check_coins(fn, signature, luck=luck, uniforms=uniforms, form=form)
         wrong = [
             f"{c.case}: wanted {c.wanted}, but {c.seen} ({c.about})" for c in found if not c.ok
         ]
@@ -99,32 +101,106 @@ class Draftproof:
 
         from draftproof.audit.evidence import EProcess
         from draftproof.audit.foreign import Fault, guarded, read_token
+        from draftproof.dist import check_row
 
-        row = np.asarray(target_row, dtype=np.float64)
-        evidence = EProcess(row, {}, level=self.level if level is None else level)
-        rng = np.random.default_rng(seed)
-        for _ in range(samples):
-            value = guarded(lambda: fn(rng))
-            token = value if isinstance(value, Fault) else read_token(value, row.size)
-            if isinstance(token, Fault):
-                _fail(f"{_called(fn)} is no sampler of {row.size} tokens:", [str(token)])
-            evidence.update([token])
-            if evidence.refuted:
-                _fail(f"{_called(fn)} does not draw from the row:", _refutation(evidence, row))
-        return _bound(evidence, row)
+        with _in_words(fn):
+            row = check_row(target_row, name="target_row").astype(np.float64)
+            evidence = EProcess(row, {}, level=self.level if level is None else level)
+            rng = np.random.default_rng(seed)
+            for _ in range(samples):
+                value = guarded(lambda: fn(rng))
+                token = value if isinstance(value, Fault) else read_token(value, row.size)
+                if isinstance(token, Fault):
+                    _fail(f"{_called(fn)} is no sampler of {row.size} tokens:", [str(token)])
+                evidence.update([token])
+                if evidence.refuted:
+                    _fail(f"{_called(fn)} does not draw from the row:", _refutation(evidence, row))
+            return _bound(evidence, row)
 
 
-def _problems(fn: Callable[..., Any], target: Any, draft: Any, **options: Any) -> list[str]:
-    """Enumerate once and list what is wrong."""
-    from draftproof.audit.enumerate import NeedsNumbers, enumerate_sampler
+@contextmanager
+def _in_words(fn: Callable[..., Any]) -> Iterator[None]:
+    """Fail in a sentence, without our own code, where an argument is refused."""
+    from draftproof.errors import DraftproofError
+
+    try:
+        yield
+    except DraftproofError as refused:
+        _fail(f"{_called(fn)} could not be checked: {refused}", [])
+
+
+def _pairs(p: Any, q: Any) -> dict[str, tuple[Any, Any]]:
+    """Give the rows given, or every golden pair."""
+    from draftproof.backends.table import Table
+    from draftproof.dist import check_pair
+    from draftproof.errors import InvalidInput
+
+    if p is None and q is None:
+        return _golden_pairs()
+    if p is None or q is None:
+        missing = "p" if p is None else "q"
+        raise InvalidInput(f"{missing} is missing; give both rows, or neither.")
+    if not isinstance(p, Table) and not isinstance(q, Table):
+        check_pair(p, q)
+    return {"the rows given": (p, q)}
+
+
+def _spelled(target: Any, draft: Any) -> str:
+    """Write two rows down; of tables the first rows, which are those of the empty text."""
+    from draftproof.audit.pairs import Pair
+
+    return str(Pair("", *_first_rows(target, draft)))
+
+
+def _first_rows(target: Any, draft: Any) -> tuple[Any, Any]:
+    from draftproof.audit.shapes import Rows
+
+    rows = Rows.of(target, draft)
+    return rows.target.row(()), rows.draft.row(())
+
+
+def _problems(
+    fn: Callable[..., Any], where: str, target: Any, draft: Any, options: dict[str, Any]
+) -> list[str]:
+    """Enumerate once and list what is wrong, with the name of the bug where it is known."""
+    from draftproof.audit.enumerate import NeedsNumbers, TooManyBranches, enumerate_sampler
     from draftproof.errors import InvalidInput
 
     try:
         found = enumerate_sampler(fn, target, draft, **options)
-    except (NeedsNumbers, InvalidInput) as refused:
-        return [f"its luck cannot be enumerated: {refused}"]
+    except (NeedsNumbers, TooManyBranches) as refused:
+        reason = f"its luck cannot be enumerated: {refused}"
+        raise InvalidInput(f"on {where}, {reason}") from None
     counterexample = found.counterexample()
-    return [*([counterexample] if counterexample else []), *found.findings]
+    if counterexample is None:
+        return list(found.findings)
+    return [counterexample, *found.findings, *_cause(fn, target, draft, found, options)]
+
+
+MOST_TEXTS = 64
+"""The laws of the block suspects are worth their time up to so many texts."""
+
+
+def _cause(
+    fn: Callable[..., Any], target: Any, draft: Any, found: Any, options: dict[str, Any]
+) -> list[str]:
+    """Name the known bug that has this law, if there is one."""
+    from draftproof.audit.blocks import BlockWorld
+    from draftproof.audit.cases import block_case, step_case
+    from draftproof.audit.catalogue import STEP_SUSPECTS
+    from draftproof.audit.diagnosis import by_law
+    from draftproof.audit.pairs import Pair
+    from draftproof.audit.shapes import Rows
+
+    rows, k = Rows.of(target, draft), options["k"] or 2
+    if options["signature"] == "step":
+        case = step_case(fn, Pair("", *_first_rows(target, draft)), STEP_SUSPECTS)
+    elif options["signature"] == "block" and rows.size ** (k + 1) <= MOST_TEXTS:
+        case = block_case(fn, BlockWorld("", rows.target, rows.draft, k))
+    else:
+        return []
+    diagnosis = by_law([case], [found.law], float(found.tolerance))
+    return diagnosis.sentences() if diagnosis.best else []
 
 
 def _refutation(evidence: Any, row: Any) -> list[str]:
@@ -153,7 +229,8 @@ def _called(fn: Any) -> str:
 
 def _fail(headline: str, reasons: Sequence[str]) -> NoReturn:
     """Fail with the counterexample and nothing of our own code."""
-    pytest.fail("\n".join([headline, *(f"  {reason}" for reason in reasons)]), pytrace=False)
+    said = "\n".join([headline, *(f"  {reason}" for reason in reasons)])
+    raise pytest.fail.Exception(said, pytrace=False) from None
 
 
 def _golden_pairs() -> dict[str, tuple[Any, Any]]:
@@ -166,7 +243,11 @@ def _golden_pairs() -> dict[str, tuple[Any, Any]]:
 def draftproof(request: pytest.FixtureRequest) -> Draftproof:
     """Give the assertions, at the error level of the mark `draftproof_level`."""
     mark = request.node.get_closest_marker(LEVEL)
-    return Draftproof(mark.args[0] if mark is not None else DEFAULT_LEVEL)
+    return Draftproof(_level(*mark.args, **mark.kwargs) if mark is not None else DEFAULT_LEVEL)
+
+
+def _level(level: float = DEFAULT_LEVEL) -> float:
+    return level
 
 
 @pytest.fixture

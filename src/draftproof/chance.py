@@ -235,6 +235,7 @@ class Branch:
         self.weight: Any = Fraction(1)
         self.used: set[Key] = set()
         self.races: dict[Key, tuple[Row, int]] = {}
+        self.over = False
 
     def choose(self, options: list[tuple[T, Any]], key: Key = ()) -> T:
         """Follow the script, or take the first option where it ends."""

@@ -194,15 +194,24 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     Raises
     ------
     InvalidInput
-        Names the line that is not a record of this format.
+        Names the line that is not a record of this format, or says why the file cannot be read.
     """
     records: list[dict[str, Any]] = []
-    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    try:
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read ({error.strerror}); check the path.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not UTF-8 text ({error.reason}).") from None
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise InvalidInput(f"{path}, line {number} is not JSON ({error.msg}).") from None
+        except (ValueError, RecursionError):
+            raise InvalidInput(
+                f"{path}, line {number} has a number too long, or brackets too deep."
+            ) from None
         if not isinstance(record, dict) or "type" not in record:
             raise InvalidInput(f"{path}, line {number} is not a trace record: it has no type.")
         records.append(record)

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from draftproof.audit.coins import CASES, COINS, ScriptedGenerator, check_coins
+from draftproof.audit import audit
+from draftproof.audit.catalogue import speculative
+from draftproof.audit.coins import (
+    CASES,
+    COINS,
+    ScriptedGenerator,
+    check_coins,
+    edge_remarks,
+    wrong_edges,
+)
+from draftproof.audit.pairs import WORKED_PAIR
 from draftproof.dist import check_row, keeps, quantile, residual, speculative_step
 from draftproof.errors import InvalidInput
 
@@ -138,3 +148,57 @@ def test_arguments_are_checked():
             check_coins(right, **{"signature": "block", **wrong_one})
     with pytest.raises(InvalidInput):
         ScriptedGenerator("heads")
+
+
+# ---------------------------------------------------------------- within an audit
+
+
+def not_strict(p, q, rng):
+    token = rng.choice(len(q), p=q)
+    return token if rng.random() * q[token] <= p[token] else int(rng.choice(len(p), p=p))
+
+
+def not_strict_but_right(p, q, rng):
+    token = rng.choice(len(q), p=q)
+    if rng.random() * q[token] <= p[token]:
+        return token
+    return int(rng.choice(len(p), p=divided(p, q)))
+
+
+def test_an_audit_reports_edge_coins_and_keeps_the_verdict_of_the_law():
+    report = audit(not_strict_but_right, WORKED_PAIR.p, WORKED_PAIR.q)
+    assert report.verdict == "consistent"
+    assert "edge coins: 4 wrong" in report.reason
+    (said,) = [remark for remark in report.remarks if remark.startswith("edge coins")]
+    assert "4 of 19 wrong" in said
+    assert "p(x) = 0, u = 0: wanted token 0, but token 1" in said
+
+
+def test_right_edges_go_without_a_word_and_a_refuted_law_needs_none():
+    rows = WORKED_PAIR.p, WORKED_PAIR.q
+    for fn in (speculative_step, not_strict):
+        report = audit(fn, *rows)
+        assert not any("edge coins" in said for said in (report.reason, *report.remarks))
+    assert audit(speculative, *rows).verdict == "consistent"
+
+
+def test_edges_that_could_not_be_tried_are_not_called_wrong():
+    def elsewhere(p, q, rng):
+        return np.random.Generator(rng.bit_generator).choice(len(p), p=p)
+
+    def waits(p, q, rng):
+        while rng.random() == 0:
+            pass
+        return speculative_step(p, q, rng)
+
+    found = check_coins(elsewhere)
+    assert wrong_edges(found) == []
+    assert "none could be tried" in edge_remarks(found)[0]
+    slow = check_coins(waits, cases=CASES[:3], seconds=0.05)
+    assert wrong_edges(slow) == []
+    assert "1 of 3 could not be tried (it did not return" in edge_remarks(slow)[0]
+
+
+def test_rows_that_are_none_are_reported_apart():
+    (said,) = edge_remarks(check_coins(lambda p, q, rng: int(p.argmax()), cases=CASES[-1:]))
+    assert said.startswith("rows that are none give a token where an error belongs: ")

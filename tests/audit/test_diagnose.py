@@ -1,7 +1,9 @@
 """From a function to a verdict: method, verdict, the name of the bug, and what would tell."""
 
 import math
+import re
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 from draftproof.audit import Diagnosis, audit, diagnose, prepare
 from draftproof.audit.catalogue import find_suspect, speculative
-from draftproof.audit.diagnosis import by_law, telling_sentence, weighed
+from draftproof.audit.diagnosis import by_law, surprise_shared, telling_sentence, weighed
 from draftproof.audit.evidence import OPEN
 from draftproof.audit.pairs import PAIRS, WORKED_PAIR
 from draftproof.audit.sequential import Budget
@@ -158,7 +160,175 @@ def test_input_changed_in_place_is_found():
     assert "input q in place" in report.reason
 
 
+def unseen(rng):
+    """The same luck through the bit generator, which no stand-in follows: it must be sampled."""
+    return np.random.Generator(rng.bit_generator)
+
+
+def spoils_what_it_rejects(p, q, rng):
+    rng = unseen(rng)
+    token = int(rng.choice(len(q), p=q))
+    if rng.random() * q[token] < p[token]:
+        return token
+    np.subtract(p, q, out=p)
+    np.maximum(p, 0, out=p)
+    p /= p.sum()
+    return int(rng.choice(len(p), p=p))
+
+
+def test_input_changed_in_place_is_found_where_the_law_is_sampled():
+    """Chance to miss it: a rejection in 2,000 calls on the worked pair, below 1e-200."""
+    report = audit(spoils_what_it_rejects, *WORKED, detect=0.1)
+    assert (report.verdict, report.method) == ("faulty", "sequential")
+    assert report.reason == "no token speaks against it, but it changes its input p in place"
+    (said,) = [remark for remark in report.remarks if "changes" in remark]
+    assert said == "it changes its input p in place: on the rows given"
+
+
+def test_input_changed_in_place_is_found_in_tensors_and_in_batches():
+    """Sampled with seed 0; each spoils on every call, so nothing is left to luck."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+    def divides(p, q, generator):
+        torch.randperm(3)
+        token = int(torch.multinomial(p, 1))
+        q.div_(2)
+        return token
+
+    budget = {"max_samples": 200, "detect": 0.5}
+    assert "input q in place" in audit(divides, *WORKED, luck="torch", **budget).reason
+
+    def overwrites(target_rows, draft_rows, draft_tokens, rng):
+        rng = unseen(rng)
+        requests = zip(target_rows, draft_rows, draft_tokens, strict=True)
+        found = [TOKEN_WISE.judge(*request, rng) for request in requests]
+        draft_rows[1][0] = 0
+        return found
+
+    batch = audit(overwrites, *TWO, signature="batch", **budget)
+    assert (batch.verdict, "input draft_rows in place" in batch.reason) == ("faulty", True)
+
+
+def test_a_sampled_report_says_which_checks_were_made_otherwise():
+    report = audit(opaque(speculative), *WORKED, max_samples=100)
+    assert any("looked for in its first 2,000 calls" in remark for remark in report.remarks)
+    assert not any("first 2,000" in remark for remark in audit(speculative, *WORKED).remarks)
+
+
+def test_nothing_would_have_shown_where_nothing_but_faults_came_out():
+    report = audit(lambda p, q, rng: 1 / 0, *WORKED)
+    assert report.smallest_detectable
+    assert set(report.smallest_detectable.values()) == {None}
+
+
+# ---------------------------------------------------------------- what consistent means
+
+
+def test_suspects_that_do_not_show_leave_a_large_row_inconclusive():
+    """A total variation of 0.0997 over 2,000 tokens, which no bound and no open bet sees."""
+    rng = np.random.default_rng(3)
+    p, q = rng.dirichlet(np.ones(2_000)), rng.dirichlet(np.ones(2_000))
+    tilt = np.where(np.arange(2_000) % 2 == 0, 0.8, 1.2)
+
+    def tilted(p, q, rng):
+        law = p * tilt
+        return int(np.searchsorted(np.cumsum(law / law.sum()), unseen(rng).random()))
+
+    report = audit(tilted, p, q, max_samples=20_000, detect=0.3)
+    assert report.verdict == "inconclusive"
+    assert max(filter(None, report.smallest_detectable.values())) < 0.3
+    assert "no total variation can be bounded" in report.reason
+    some, of = re.search(r"(\d+) of (\d+) suspects", report.reason).groups()
+    assert int(some) < int(of) == len(report.smallest_detectable)
+
+
+@pytest.mark.parametrize(("rounding", "verdict"), [(0, "consistent"), (1, "inconclusive")])
+def test_a_law_found_too_coarsely_is_not_consistent(rounding, verdict):
+    """The tolerance is rounding times 7: 0.07 with a hundredth, more than 0.05."""
+    ready = prepare(speculative, *WORKED)
+    found = replace(ready.cases[0].enumerate(), rounding=Fraction(rounding, 100))
+    coarse = replace(ready.cases[0], enumerate=lambda: found)
+    report = replace(ready, cases=(coarse,)).run()
+    assert report.verdict == verdict
+    assert ("to within 0.07" in report.reason) == bool(rounding)
+
+
+def test_a_law_as_far_off_as_its_coarse_arithmetic_allows_is_not_consistent():
+    ready = prepare(speculative, *WORKED)
+    case, near = ready.cases[0], Fraction(3, 100)
+    law = {0: Fraction(1, 2) + near, 1: Fraction(3, 10) + near, 2: Fraction(1, 5) - 2 * near}
+    found = replace(case.enumerate(), law=law, rounding=Fraction(1, 100))
+    report = replace(
+        ready,
+        cases=(replace(case, enumerate=lambda: found),),
+        budget=Budget(detect=0.0599),
+    ).run()
+    assert report.verdict == "inconclusive"
+    assert report.tv_bound.value == pytest.approx(0.06)
+
+
 # ---------------------------------------------------------------- blocks and batches
+
+TWO = tuple(np.array([Fraction(x), 1 - Fraction(x)], dtype=object) for x in ("2/3", "1/3"))
+
+
+def rejected(p, q):
+    under = np.maximum(p - q, 0)
+    return under / under.sum() if under.sum() > 0 else p
+
+
+def one_request(p, q, drafted, coins, rng, bonus=None):
+    kept = 0
+    while kept < len(drafted) and coins[kept] * q[kept, drafted[kept]] < p[kept, drafted[kept]]:
+        kept += 1
+    row = p[kept] if kept == len(drafted) else rejected(p[kept], q[kept])
+    return kept, int(rng.choice(len(row), p=row if bonus is None else bonus))
+
+
+def shares_coins(target_rows, draft_rows, draft_tokens, rng):
+    rng = unseen(rng)
+    coins = rng.random(2)
+    requests = zip(target_rows, draft_rows, draft_tokens, strict=True)
+    return [one_request(*request, coins, rng) for request in requests]
+
+
+def minds_its_neighbour(slot_of_it, drafts_beside):
+    """One slot ends with token 0 for certain, but only beside a neighbour of so many drafts."""
+
+    def batch(target_rows, draft_rows, draft_tokens, rng):
+        rng, found = unseen(rng), []
+        for slot, request in enumerate(zip(target_rows, draft_rows, draft_tokens, strict=True)):
+            wrong = slot == slot_of_it and len(draft_tokens[1 - slot]) == drafts_beside
+            row = np.array([1.0, 0.0]) if wrong else None
+            found.append(one_request(*request, rng.random(len(request[2])), rng, row))
+        return found
+
+    return batch
+
+
+def independent(target_rows, draft_rows, draft_tokens, rng):
+    rng = unseen(rng)
+    requests = zip(target_rows, draft_rows, draft_tokens, strict=True)
+    return [one_request(*one, rng.random(len(one[2])), rng) for one in requests]
+
+
+@pytest.mark.parametrize(
+    ("batch", "verdict"),
+    [
+        (shares_coins, "refuted"),
+        (minds_its_neighbour(1, 2), "refuted"),
+        (minds_its_neighbour(0, 1), "refuted"),
+        (independent, "consistent"),
+    ],
+    ids=["shared coins", "beside two drafts", "beside one draft", "right"],
+)
+def test_a_batch_that_must_be_sampled_is_watched_beside_neighbours_that_draft(batch, verdict):
+    """Seed 0, level 1e-6 for the right one."""
+    report = audit(batch, *TWO, signature="batch", detect=0.2)
+    assert (report.verdict, report.method) == (verdict, "sequential")
+    names = [finding.name for finding in report.findings]
+    assert any("in the other slot" in name for name in names)
+    assert any("both requests together" in name for name in names)
 
 
 def test_a_block_verifier_is_proved_over_its_joint_law():
@@ -256,6 +426,63 @@ def test_a_large_vocabulary_is_audited_in_floats():
     p, q = rng.dirichlet(np.ones(400)), rng.dirichlet(np.ones(400))
     report = prepare(opaque(naive), p, q, budget=Budget(max_samples=20_000)).run()
     assert report.verdict == "refuted"
+
+
+# ---------------------------------------------------------------- names of laws that were found
+
+
+def test_a_bug_is_named_though_the_code_breaks_ties_otherwise():
+    def better_beam(p, q, rng):
+        one, other = (int(rng.choice(len(q), p=q)) for _ in range(2))
+        token = one if q[one] >= q[other] else other
+        if rng.random() * q[token] < p[token]:
+            return token
+        return int(rng.choice(len(p), p=rejected(p, q)))
+
+    found = audit(better_beam).diagnosis
+    assert found.best == "best of two drafts"
+    assert "the worked pair" in found.agreement
+    assert found.agreement in found.sentences()
+
+
+def test_a_bug_is_named_though_some_inputs_only_give_a_fault():
+    def mixed_rules(p, q, rng):
+        token = int(rng.choice(len(q), p=q))
+        if rng.random() < p[token]:
+            return token
+        under = np.maximum(p - q, 0)
+        return int(rng.choice(len(p), p=under * (1 / under.sum())))
+
+    report = audit(mixed_rules)
+    assert any(finding.verdict == "faulty" for finding in report.findings)
+    assert report.diagnosis.best == "coin of a one-hot draft, residual of q"
+
+
+def test_one_impossible_token_is_not_enough_for_a_name():
+    """Seed 0: refuted after 47 samples, by a token of probability 0 that a coarse coin keeps."""
+
+    def generous(p, q, rng):
+        rng = unseen(rng)
+        token = int(rng.choice(len(q), p=q))
+        if rng.random() < (p[token] + 0.05) / (q[token] + 0.05):
+            return token
+        return int(rng.choice(len(p), p=rejected(p, q)))
+
+    found = audit(generous).diagnosis
+    assert found.best is None
+    (said,) = found.sentences()
+    assert "Still possible: " in said
+    assert "coarse coin (" in said
+
+
+def test_a_surprise_counts_by_how_often_it_came():
+    """2 of 48: Beta(1/2, 1/2) gives B(5/2, 93/2) / B(1/2, 1/2), against (1e-4 / 3)**2 before."""
+    seen = [(np.array([0.5, 0.5, 0.0]), np.array([26, 20, 2]))]
+    found = surprise_shared({"a": 0.5, OPEN: 0.5}, seen)
+    fair = math.exp(math.lgamma(2.5) + math.lgamma(46.5) - math.lgamma(49)) / math.pi
+    assert found[OPEN] / found["a"] == pytest.approx(fair / (1e-4 / 3) ** 2)
+    none = [(np.array([0.5, 0.5, 0.0]), np.array([26, 20, 0]))]
+    assert surprise_shared({"a": 0.5, OPEN: 0.5}, none) == {"a": 0.5, OPEN: 0.5}
 
 
 # ---------------------------------------------------------------- the law alone, or counts

@@ -16,7 +16,14 @@ from draftproof.audit.evidence import (
     total_variation_bound,
 )
 from draftproof.audit.pairs import PAIRS, WORKED_PAIR
-from draftproof.audit.power import exact_test, g_test, growth, sample_sizes, smallest_detectable
+from draftproof.audit.power import (
+    Growth,
+    exact_test,
+    g_test,
+    growth,
+    sample_sizes,
+    smallest_detectable,
+)
 from draftproof.audit.suspects import laws_of, same_law
 from draftproof.dist import naive_distribution
 from draftproof.errors import InvalidInput
@@ -164,6 +171,41 @@ def test_rows_that_never_repeat_refute_the_naive_resample_and_spare_the_right_on
     assert stream(naive_distribution, level=1e-6, seed=1, tokens=2_500).refuted
     spared = [stream(lambda p, q: p, level=1e-3, seed=s, tokens=200) for s in range(40)]
     assert sum(process.refuted for process in spared) <= 1
+
+
+def test_an_impossible_token_speaks_for_the_bet_that_held_it_possible():
+    process = StreamEProcess(("holds it", "holds it not", "abstains"))
+    p, other = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    process.update(p, 1, (other, p, None), v=0.5)
+    weights = process.weights()
+    assert process.refuted
+    assert process.named() == "holds it"
+    assert (weights["holds it not"], weights["abstains"]) == (0, 0)
+    assert process.silent == {"abstains"}
+
+
+def test_only_a_bet_far_behind_is_hopeless():
+    process = StreamEProcess(("impossible", "slowly losing", "abstains"))
+    fair = np.array([0.5, 0.5])
+    sure, tilted = np.array([0.0, 1.0]), np.array([0.4, 0.6])
+    for turn in range(100):
+        process.update(fair, 0, (sure, tilted, None), v=(0.618 * turn) % 1)
+    assert process.hopeless == {"impossible"}
+
+
+def test_a_row_too_flat_fills_the_last_places_whatever_the_ids():
+    """Seed 2; 5 standard deviations of an even spread are 0.125 + 0.026."""
+    rng = np.random.default_rng(2)
+    process = StreamEProcess(())
+    for _ in range(4_000):
+        p = rng.dirichlet(np.full(12, 0.5))
+        law = p**0.6
+        process.update(p, int(rng.choice(12, p=law / law.sum())), (), v=float(rng.random()))
+    assert process.places[-1] / 4_000 > 0.151
+
+
+def test_a_chance_below_any_number_needs_no_end_of_samples():
+    assert Growth(0.0, 0.0, escape=1e-310).samples(1.0, 0.9) == math.inf
 
 
 # ---------------------------------------------------------------- bounds

@@ -69,8 +69,9 @@ def test_a_wrong_sampler_fails_with_the_counterexample_and_no_traceback_of_ours(
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "naive does not follow the target on the worked pair:",
+            "naive does not follow the target on the worked pair, p = (1/2, 3/10, 1/5), q = *:",
             "*0 comes out with probability 3/8, not 1/2: 1/8 too little",
+            "*Likeliest cause: resample from p (*",
         ]
     )
     result.stdout.no_fnmatch_line("*_draftproof_pytest*")
@@ -149,6 +150,58 @@ def test_code_whose_luck_cannot_be_followed_fails_with_the_reason(suite):
     """)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*its luck cannot be enumerated: given the same luck twice*"])
+
+
+def test_what_could_not_be_checked_is_not_said_to_be_wrong_and_shows_none_of_our_code(suite):
+    result = suite("""
+    import sys
+
+    import pytest
+
+    def test_hidden(assert_exact):
+        assert_exact(lambda p, q, rng: int(np.random.default_rng().integers(len(p))))
+
+    def test_one_row(assert_exact):
+        assert_exact(step, [0.5, 0.5])
+
+    def test_no_row(assert_exact):
+        assert_exact(step, [0.5, 0.6], [0.5, 0.5])
+
+    def test_ends(assert_exact):
+        assert_exact(lambda p, q, rng: sys.exit(3))
+
+    def test_no_target_row(assert_sampler):
+        assert_sampler(lambda rng: 0, [0.5, 0.2])
+
+    @pytest.mark.draftproof_level(2)
+    def test_level(assert_sampler):
+        assert_sampler(lambda rng: 0, [0.5, 0.5])
+    """)
+    result.assert_outcomes(failed=6)
+    result.stdout.fnmatch_lines(
+        [
+            "<lambda> could not be checked: on the worked pair, p = (1/2, *",
+            "step could not be checked: q is missing; give both rows, or neither.",
+            "step could not be checked: p sums to 1.1*",
+            "*with probability 1 it raised SystemExit*",
+            "<lambda> could not be checked: target_row sums to 0.7*",
+            "<lambda> could not be checked: level is 2;*",
+        ]
+    )
+    for ours in ("*_draftproof_pytest*", "*/draftproof/*", "*another exception*", "*row is None*"):
+        result.stdout.no_fnmatch_line(ours)
+
+
+def test_a_known_bug_of_a_block_is_named(suite):
+    result = suite("""
+    def all_kept(target_rows, draft_rows, tokens, rng):
+        return len(tokens), rng.choice(len(target_rows[-1]), p=target_rows[-1])
+
+    def test_block(assert_exact):
+        assert_exact(all_kept, [0.5, 0.5], [0.25, 0.75], signature="block")
+    """)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*Likeliest cause: everything accepted (*"])
 
 
 def test_the_mark_is_documented_and_nothing_is_imported_before_it_is_used(suite):

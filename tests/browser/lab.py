@@ -27,11 +27,20 @@ class Lab:
     `command` starts draftproof another way, as from another environment or through the recorder.
     """
 
-    def __init__(self, folder, *, command=DRAFTPROOF, model=False, **environment):
+    def __init__(self, folder, *, command=DRAFTPROOF, model=False, port=0, **environment):
         self.folder = folder
         hidden = {} if model else {"DRAFTPROOF_CACHE": str(folder / "no-models")}
         self.process = subprocess.Popen(
-            [*command, "learn", "3", "--no-browser", "--port", "0", "--data-dir", str(folder)],
+            [
+                *command,
+                "learn",
+                "3",
+                "--no-browser",
+                "--port",
+                str(port),
+                "--data-dir",
+                str(folder),
+            ],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | hidden | environment,
@@ -39,6 +48,7 @@ class Lab:
         self.address = self.process.stdout.readline().split()[-1]
         self.process.stdout.readline()
         self.home = self.address.split("/lesson")[0]
+        self.port = int(self.home.split(":")[2])
 
     def entrance(self, lesson):
         """The address of another lesson that lets the browser in."""

@@ -3,10 +3,11 @@
 import pytest
 
 from browser.access import narrow_enough, resized, spotless
-from browser.lab import editor, settled, words
+from browser.lab import editor, settled, wait_until, words
 from draftproof.lesson.shelf import find
 
 CODE = find(3).step("code")
+N = len(CODE.tests)
 WIDE, NARROW = {"width": 1100, "height": 900}, {"width": 320, "height": 700}
 
 FOCUS = """() => {
@@ -90,7 +91,7 @@ def test_the_whole_lesson_with_the_keyboard_alone(visit, lab):
     keys.press("Control+a")
     keys.type(CODE.reference)
     keys.press("Control+Enter")
-    page.locator("#code h3", has_text="24 of 24 tests passed").wait_for(timeout=60_000)
+    page.locator("#code h3", has_text=f"{N} of {N} tests passed").wait_for(timeout=60_000)
     keys.press("Escape")
     keys.tab_to(named("Draw", "measure"))
     keys.press("Enter")
@@ -103,6 +104,32 @@ def test_the_whole_lesson_with_the_keyboard_alone(visit, lab):
     keys.tab_to(named("Run this program"))
     keys.press("Enter")
     page.get_by_text("Every assertion holds.").first.wait_for(timeout=60_000)
+
+
+HERE = "document.activeElement.innerText"
+
+
+def test_the_keyboard_is_never_thrown_back_to_the_top(visit, lab):
+    """What takes the place of the button just pressed has the focus; a left menu is closed."""
+    page = settled(visit(lab.address))
+    page.locator("#predict").get_by_label("Yes", exact=True).check()
+    page.get_by_role("button", name="Keep my prediction").press("Enter")
+    wait_until(lambda: page.evaluate(f"{HERE}.includes('Your prediction is kept')"))
+    item = page.locator("#numbers ol.answers > li").first
+    for hint in item.get_by_role("button", name="Hint").all() * 2:
+        hint.press("Enter")
+    wait_until(lambda: page.evaluate("document.activeElement.matches('.hints li:last-child')"))
+    item.get_by_role("button", name="Show the solution").press("Enter")
+    item.get_by_role("button", name="Yes, show it").press("Enter")
+    wait_until(lambda: page.evaluate("document.activeElement.matches('.verdict.info')"))
+    menu = page.locator("details.menu")
+    menu.locator("summary").press("Enter")
+    menu.get_by_role("button").first.focus()
+    page.keyboard.press("Escape")
+    wait_until(lambda: page.evaluate("document.activeElement.matches('.menu:not([open]) summary')"))
+    page.keyboard.press("Enter")
+    page.locator("nav.steps a").first.focus()
+    wait_until(lambda: page.evaluate("document.querySelector('.menu:not([open])')"))
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +182,15 @@ def test_targets_are_large_enough(busy):
             .map(([name]) => name)"""
     )
     assert small == []
+    squeezed = "(one) => getComputedStyle(one).flexShrink"
+    assert {one.evaluate(squeezed) for one in busy.locator(".choices input").all()} == {"0"}
+
+
+def test_the_words_below_the_editor_stand_on_one_line(busy):
+    line = busy.locator("#code .fine.boxed")
+    tops = [line.locator(part).bounding_box() for part in ("> label", "> span")]
+    middles = [box["y"] + box["height"] / 2 for box in tops]
+    assert abs(middles[0] - middles[1]) <= 1
 
 
 def test_dark_and_light_follow_the_system_and_the_button_overrides(visit, lab):

@@ -125,6 +125,25 @@ def test_a_stranger_is_told_why_there_is_no_progress(visit, lab, watch):
     assert page.locator(".box").count() == 0
 
 
+def test_the_program_of_the_reference_runs_here_too(visit, lab):
+    page = chapter(visit, lab, python=True)
+    page.get_by_role("button", name="Run this program").click()
+    page.locator(".run-program .verdict.right").wait_for(timeout=20_000)
+
+
+def test_an_address_that_leads_nowhere_has_a_way_back(visit, lab, watch):
+    watch.expect("404|401")
+    page = visit(lab.address)
+    page.goto(f"{lab.home}/lesson/99")
+    assert "99" in page.locator("main").inner_text()
+    page.get_by_role("link").click()
+    page.locator(".lessons").wait_for()
+    page.goto(f"{lab.home}/lesson/3?token=old")
+    assert "another start" in page.locator("main").inner_text()
+    page.get_by_role("link").click()
+    settled(page)
+
+
 def test_a_link_leads_into_the_lesson(visit, lab):
     page = chapter(visit, lab)
     page.get_by_role("link", name=THIRD.title).click()

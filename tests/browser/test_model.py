@@ -59,6 +59,12 @@ def test_measuring_with_a_seed_gives_the_counts_of_the_library(shared):
         for place, method in ((1, "exact"), (2, "naive")):
             assert cells[3 * token + place].startswith(f"{found[method]['observed'][token]:.4f}")
     assert "draws until the shortcut" in words(step.inner_text())
+    assert "(seed 7)" in step.locator("figcaption").first.inner_text()
+    for typed in ("-5", "1.7", "1e30"):
+        step.get_by_role("textbox", name="Seed").fill(typed)
+        step.get_by_role("button", name="Draw", exact=True).click()
+        step.locator(".verdict.open", has_text=f"The seed is “{typed}”").wait_for()
+        assert step.locator("figure").count() == 0
 
 
 @pytest.mark.model

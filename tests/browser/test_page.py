@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from browser.lab import predict, squeezed, words
+from browser.lab import predict, settled, squeezed, words
 from draftproof.lesson.shelf import chapter, find
 
 P = [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
@@ -104,7 +104,7 @@ def test_the_reference_shows_formula_example_program_and_mistakes(shared):
 
 
 def test_python_gets_ready_and_the_reference_program_runs_as_in_cpython(visit, lab):
-    page = visit(lab.address, python=True)
+    page = predict(settled(visit(lab.address, python=True)))
     page.locator(".python.ready").wait_for(timeout=20_000, state="attached")
     page.get_by_role("button", name="Run this program").click()
     page.get_by_text("Every assertion holds.").first.wait_for()

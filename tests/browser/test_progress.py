@@ -35,7 +35,7 @@ def shown(page):
     )
 
 
-def test_work_survives_a_reload_and_a_restart_on_another_port(visit, tmp_path):
+def test_work_survives_a_reload_and_a_restart_on_another_port(visit, tmp_path, watch):
     first = Lab(tmp_path / "data")
     try:
         page = predict(settled(visit(first.address)))
@@ -47,6 +47,7 @@ def test_work_survives_a_reload_and_a_restart_on_another_port(visit, tmp_path):
         assert page.locator("textarea.plain-code").input_value() == "mine = 1\n"
     finally:
         first.stop()
+    watch.expect("ERR_CONNECTION_REFUSED")
     second = Lab(tmp_path / "data")
     try:
         assert second.home != first.home
@@ -114,14 +115,22 @@ def test_export_then_import_brings_everything_back(opened, lab, tmp_path):
     wait_until(lambda: box.input_value() == "3/8")
 
 
+REFUSED = {
+    '{"something": "else"}': "not exported progress",
+    "[1, 2]": "not exported progress",
+    "{": "not exported progress",
+    '{"kind": "draftproof-progress", "data": {"v": 1, "lessons": [1, 2]}}': "nothing was changed",
+}
+
+
 def test_another_file_is_refused_and_nothing_is_lost(opened, tmp_path, watch):
     watch.expect("400")
     file = tmp_path / "other.json"
-    file.write_text('{"something": "else"}')
     opened.locator("summary", has_text="My work").click()
-    opened.locator("input[type=file]").set_input_files(file)
-    opened.locator(".import .problem").wait_for()
-    assert "not exported progress" in opened.locator(".import .problem").inner_text()
+    for text, said in REFUSED.items():
+        file.write_text(text)
+        opened.locator("input[type=file]").set_input_files(file)
+        opened.locator(".import .problem", has_text=said).wait_for()
     assert "Your prediction is kept: Yes" in words(opened.locator("#predict").inner_text())
 
 
@@ -135,6 +144,59 @@ def test_a_reset_asks_first_and_can_be_undone(opened, lab):
     wait_until(lambda: saved(lab).get("numbers", {}).get("shortcut", {}).get("status") == "right")
 
 
+def test_a_reset_wins_over_another_tab_that_goes_on_playing(opened, visit, lab, watch):
+    watch.expect("409")
+    answer(opened)
+    other = visit(lab.address, context=opened.context)
+    other.locator("#numbers .answers").wait_for()
+    other.locator("#model").get_by_role("button", name="Next").click()
+    wait_until(lambda: "model" in saved(lab))
+    opened.locator("summary", has_text="My work").click()
+    opened.get_by_role("button", name="Reset this lesson").click()
+    opened.get_by_role("button", name="Yes, forget my work here").click()
+    wait_until(lambda: saved(lab) == {})
+    other.locator("#model").get_by_role("button", name="Next").click()
+    wait_until(lambda: list(saved(lab)) == ["model"])
+    assert not other.locator("#numbers .answers").is_visible()
+
+
+def test_what_is_typed_and_not_checked_survives_a_reload_and_another_tab(opened, visit, lab):
+    box = opened.locator("#numbers ol.answers > li").nth(2).locator("input[type=text]")
+    box.fill("3/")
+    write(opened, "mine = 3\n")
+    opened.get_by_role("button", name="Start over").click()
+    opened.get_by_role("button", name="Yes, replace my program").click()
+    assert opened.evaluate("document.activeElement.innerText").startswith("Undo")
+    wait_until(lambda: saved(lab).get("code", {}).get("before") == "mine = 3\n")
+    opened.reload()
+    wait_until(lambda: box.input_value() == "3/")
+    opened.get_by_role("button", name="Undo: bring my program back").click()
+    assert opened.locator("textarea.plain-code").input_value() == "mine = 3\n"
+    other = visit(lab.address, context=opened.context)
+    other.locator("#numbers .answers").wait_for()
+    answer(other, "1 0 0", item=0)
+    other.locator("textarea.plain-code").fill("mine = 4\n")
+    wait_until(lambda: saved(lab).get("code", {}).get("draft") == "mine = 4\n")
+    opened.evaluate("dispatchEvent(new Event('focus'))")
+    wait_until(lambda: opened.locator("textarea.plain-code").input_value() == "mine = 4\n")
+    assert box.input_value() == "3/"
+
+
+def test_a_page_of_one_folder_saves_nothing_in_another(opened, visit, lab, watch):
+    """On the same port the browser lets the old page in, also where another folder is served."""
+    watch.expect("412")
+    answer(opened)
+    wait_until(lambda: "numbers" in saved(lab))
+    (lab.folder / "learner.txt").write_text("another", encoding="utf-8")
+    lab.forget()
+    answer(opened, "1/2")
+    opened.locator(".trouble", has_text="kept in this browser").wait_for()
+    assert "another folder" in opened.locator(".trouble").inner_text()
+    theirs = settled(visit(lab.address, context=opened.context))
+    assert "Your prediction is kept" not in words(theirs.locator("#predict").inner_text())
+    assert saved(lab) == {}
+
+
 def test_a_damaged_file_is_mentioned_and_kept(visit, lab):
     (lab.folder / "progress.json").write_text("{", encoding="utf-8")
     page = settled(visit(lab.address))
@@ -146,7 +208,12 @@ def test_a_damaged_file_is_mentioned_and_kept(visit, lab):
 def test_a_program_from_an_older_lesson_is_kept_and_said_to_be_older(visit, lab, hash_):
     steps = {
         "predict": {"choice": "yes", "at": "2026-01-01"},
-        "code": {"draft": "mine = 2\n", "starter": hash_, "at": "2026-01-01"},
+        "code": {
+            "draft": "mine = 2\n",
+            "starter": hash_,
+            "last": "3 of 9 tests passed",
+            "at": "2026",
+        },
     }
     lessons = {"rejection-correction": {"contentHash": hash_, "steps": steps}}
     state = {"rev": 7, "data": {"v": 1, "lessons": lessons}}
@@ -155,6 +222,7 @@ def test_a_program_from_an_older_lesson_is_kept_and_said_to_be_older(visit, lab,
     editor(page)
     code = words(page.locator("#code").inner_text())
     assert "mine = 2" in code
+    assert "Before you left: 3 of 9 tests passed." in code
     assert "Start over" in code
     if hash_:
         assert "changed" in code

@@ -10,6 +10,7 @@ from browser.lab import settled, words
 from draftproof import dist
 from draftproof.lesson.shelf import find
 
+WIDE = "\N{FULLWIDTH DIGIT ZERO}.\N{FULLWIDTH DIGIT SIX}"
 PRESETS = find(3).step("table").presets
 
 READ = """() => [...document.querySelectorAll('table.laws tbody tr')].map((row) => ({
@@ -118,7 +119,7 @@ def fractions(row):
 
 def test_a_probability_can_be_typed(pair_table):
     box = pair_table.get_by_label("p of token 0, typed")
-    for typed in ("3/5", "0.6", ".6", "0,6", "6/10"):
+    for typed in ("3/5", "0.6", ".6", "0,6", "6/10", "60%", "6e-1", WIDE):
         pair_table.get_by_role("button", name="The worked pair").click()
         assert table(pair_table)[0]["p"] == "1/2"
         box.fill(typed)

@@ -126,11 +126,18 @@ def test_the_text_the_draft_and_the_longest_k_are_what_is_asked_for(visit, lab):
 def test_a_measurement_can_be_stopped(visit, lab, watch):
     page, place = opened(visit, lab)
     answering(page, PAYS)
+    place.get_by_role("button", name="Measure", exact=True).click()
+    measured = place.locator(".timed")
+    said = words(measured.inner_text())
+    assert STEP.texts[0].prompt[:60] in said
+    assert "drafted by prompt-lookup" in said
     page.unroute("**/api/timing")
     page.route("**/api/timing", lambda _: None)  # it never answers
     place.get_by_role("button", name="Measure", exact=True).click()
     place.get_by_role("button", name="Stop", exact=True).click()
     place.get_by_text("Stopped. Nothing was measured.").wait_for()
+    assert "stale" in measured.get_attribute("class")
+    assert "This is the measurement before." in measured.inner_text()
     assert place.get_by_role("button", name="Measure", exact=True).is_enabled()
 
 

@@ -8,6 +8,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from draftproof.audit import audit as audit_function
+from draftproof.cli.audit import notes, show
+from draftproof.cli.screen import console_for
+
 WORKED = ("--target-row", "1/2,3/10,1/5", "--draft-row", "0.25,0.5,0.25")
 FIELDS = {
     "verdict", "method", "samples", "log10_e", "gap", "tv_bound", "smallest_detectable", "suspects",
@@ -147,9 +151,23 @@ def test_a_recorded_trace_is_replayed(answer, tmp_path):
         (["no_such_module_here:f"], "cannot be loaded"),
         (["{file}:missing"], "no function 'missing'"),
         (["{file}:answer"], "no function 'answer'"),
-        (["{file}:right", "--target-row", "1/2,1/2"], "q is missing"),
+        (["{file}:right", "--target-row", "1/2,1/2"], "--draft-row is missing"),
+        (["{file}:right", "--draft-row", "1/2,1/2"], "--target-row is missing"),
+        (
+            ["{file}:right", "--target-row", "1/2,1/2", "--draft-row", "1/2,1/4,1/4"],
+            "--target-row has 2 entries and --draft-row has 3",
+        ),
+        (["{file}:right", "--time-limit", "0"], "--time-limit is 0"),
+        (["{file}:right", "--level", "0"], "--level is 0"),
+        (["{file}:right", "--model", "m"], "--model does not apply to a function"),
+        (["{file}:right", "--resume", "f", "--control", "u"], "--control and --resume do not"),
+        (["missing.jsonl", "--luck", "torch"], "--luck does not apply to a recorded trace"),
+        (["missing.jsonl", "--signature", "step"], "--signature does not apply"),
+        (["http://127.0.0.1:9", "--uniforms", "1"], "--uniforms does not apply to a server"),
+        (["transformers", "--signature", "block"], "--signature does not apply to the decode"),
+        (["transformers", "--luck", "torch"], "--luck does not apply to the decode loop"),
         (["{file}:right", "--level", "2"], "--level"),
-        (["{file}:right", "--detect", "0"], "detect"),
+        (["{file}:right", "--detect", "0"], "--detect is 0"),
         (["{file}:right", "--html", "/no/such/folder/x.html"], "--html"),
         (["{file}:right", "--signature", "tree"], "--signature"),
         (["missing.jsonl"], "cannot be read"),
@@ -182,7 +200,6 @@ def test_help_names_every_flag_with_its_default_and_an_example(cli):
 
 
 def test_a_server_gets_its_own_flags(answer, monkeypatch, samplers, cli):
-    from draftproof.audit import audit as audit_function
     from draftproof.audit import server
 
     asked = {}
@@ -237,7 +254,6 @@ def test_a_library_that_is_not_installed_is_one_sentence(cli, monkeypatch):
 
 
 def test_what_only_a_server_has_is_said_in_sentences(cli, monkeypatch):
-    from draftproof.audit import audit as audit_function
     from draftproof.audit import server
 
     facts = {
@@ -269,4 +285,39 @@ def test_what_only_a_server_has_is_said_in_sentences(cli, monkeypatch):
 def test_one_reason_for_many_inputs_is_one_note(cli, samplers):
     said = " ".join(cli("audit", f"{samplers}:hidden", "--max-samples", 50).stdout.split())
     assert "none of the 10 inputs was enumerated, because the code called .normal" in said
-    assert said.count("Note:") == 1
+    assert said.count("because the code called .normal") == 1
+
+
+def test_a_key_in_the_environment_is_no_flag_that_was_given(cli, samplers, monkeypatch):
+    monkeypatch.setenv("DRAFTPROOF_API_KEY", "secret")
+    assert cli("audit", f"{samplers}:right", *WORKED).exit_code == 0
+
+
+def reported(*remarks, **changed):
+    """Give a report of two cases with these remarks."""
+    report = audit_function(lambda p, q, rng: 0, [1.0, 0.0], [1.0, 0.0])
+    (case,) = report.findings
+    cases = (replace(case, name="one"), replace(case, name="two"))
+    return replace(report, findings=cases, remarks=remarks, **changed)
+
+
+def test_a_note_made_on_many_inputs_is_printed_once_with_the_inputs():
+    assert notes(reported("one: same", "two: same", "one: other", "for all", "for all")) == [
+        "on all 2 inputs: same",
+        "one: other",
+        "for all",
+    ]
+
+
+def test_notes_that_differ_in_a_bound_only_are_one_with_the_range_and_other_figures_stay():
+    assert notes(reported("one: gap at most 0.04", "two: gap at most 0.033")) == [
+        "on all 2 inputs: gap at most 0.033 to 0.04"
+    ]
+    assert len(notes(reported("one: u = 0.5 is kept", "two: u = 0.7 is kept"))) == 2
+
+
+def test_an_audit_that_sampled_nothing_does_not_say_that_the_law_was_found(capsys):
+    show(reported(method="sequential", samples=0), console_for(sys.stdout))
+    said = capsys.readouterr().out
+    assert "enumeration" not in said
+    assert "0 samples in" in said

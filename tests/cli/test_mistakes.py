@@ -128,7 +128,7 @@ RULES = [
     ("def verify(:", "verify", "SyntaxError.*line 1"),
     ("import not_a_module_of_this_world", "verify", "ModuleNotFoundError.*line 1"),
     ("def verify(chance, draft, rows):\n    return 1 / 0", "verify", "ZeroDivisionError.*line 2"),
-    ("def verify(chance, draft, rows):\n    return None", "verify", "NoneType"),
+    ("def verify(chance, draft, rows):\n    return None", "verify", "returned None; it must"),
     ("def verify(chance):\n    return None", "verify", "TypeError"),
     ("", "other", "other"),
 ]

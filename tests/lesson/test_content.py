@@ -65,7 +65,7 @@ def test_the_steps_come_in_the_order_of_the_lesson():
 
 def test_nothing_that_gives_the_answer_away_is_shown_before_the_prediction():
     ids = [step.id for step in LESSON.steps]
-    after = [step for step in LESSON.steps[ids.index("predict") + 1 :] if step.kind != "reference"]
+    after = LESSON.steps[ids.index("predict") + 1 :]
     assert all(step.reveal_after == "predict" for step in after)
     before = LESSON.step("idea").body + LESSON.step("predict").body
     assert "residual" not in before

@@ -19,8 +19,9 @@ from draftproof.lesson import find, grader, numpy_standin
 from draftproof.lesson.content import Code
 from draftproof.lesson.grader import grade
 from draftproof.lesson.grader.counts import LEVEL, band, drawing, inside, wilson
-from draftproof.lesson.grader.program import OUTPUT_LIMIT
+from draftproof.lesson.grader.program import OUTPUT_LIMIT, Problem
 from draftproof.lesson.grader.scripted import Unscripted, law
+from draftproof.lesson.grader.values import first_difference, numbers_of, table_of
 from draftproof.lesson.numpy_standin import random as standin_random
 
 CODE = find(3).only(Code)
@@ -114,6 +115,13 @@ def speculative_step(p, q, rng):
     if np.log(rng.random()) < np.log(p[token]) - np.log(q[token]):
         return int(token)
     return int(rng.choice(len(q), size=1, p=residual(p, q))[0])
+""",
+    "binomial": """
+def speculative_step(p, q, rng):
+    token = rng.choice(len(q), p=q)
+    if rng.binomial(1, min(1, p[token] / q[token])):
+        return int(token)
+    return int(rng.choice(len(q), p=residual(p, q)))
 """,
     "integers": """
 def speculative_step(p, q, rng):
@@ -261,6 +269,192 @@ def empirical(p, q, trials, seed, method="exact"):
 def test_a_mistake_is_recognised_however_it_is_written(known):
     problem = first_problem(grade_with(VARIANTS[known]))
     assert (problem["known"], problem["message"]) == (known, WHY[known])
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("small", ["1e-7", "1e-8", "1e-9"])
+@pytest.mark.parametrize("zero", ["", "    if np.all(p == q):\n        return p\n"])
+def test_a_small_number_added_to_the_sum_is_called_nearly_right(small, zero):
+    reply = grade_with(
+        f"""
+def residual(p, q):
+{zero}    gap = np.maximum(p - q, 0)
+    return gap / (gap.sum() + {small})
+"""
+    )
+    problem = first_problem(reply)
+    assert problem["id"] == "residual-worked"
+    assert problem["known"] == ""
+    assert problem["message"].startswith("This is nearly right, and off by ")
+    assert "not add a small number such as 1e-8 to a sum" in problem["message"]
+    known = {test["known"] for test in reply["tests"]} - {""}
+    assert known == (set() if zero else {"residual-zero-zeros"})
+
+
+@pytest.mark.parametrize("name", CODE.entry)
+def test_no_diagnosis_names_a_program_that_is_right_on_the_case(name):
+    """A known mistake whose output would be accepted cannot be why the case failed."""
+    known = {wrong.id: wrong for wrong in CODE.known_wrong if wrong.sign == "output"}
+    accepted = {
+        wrong.id: {
+            test["id"] for test in grade_with(wrong.code)["tests"] if test["status"] == "pass"
+        }
+        for wrong in known.values()
+        if wrong.function == name
+    }
+    for wrong in accepted:
+        for test in grade_with(known[wrong].code)["tests"]:
+            if test["known"] in accepted:
+                assert test["id"] not in accepted[test["known"]]
+
+
+NAIVE = """
+def empirical(p, q, trials, seed, method="exact"):
+    rng = np.random.default_rng(seed)
+    def step():
+        if method == "exact":
+            return speculative_step(p, q, rng)
+        {}
+    return np.bincount(np.array([int(step()) for _ in range(trials)]), minlength=len(p)) / trials
+"""
+COIN = """token, coin = rng.choice(len(q), p=q), rng.random()
+        if coin * q[token] < p[token]: return token
+        rng.random()
+        return rng.choice(len(p), p={})"""
+NAIVE_MISTAKES = {
+    "return rng.choice(len(p), p=p)": "naive-exact",
+    COIN.format("residual(p, q)"): "naive-exact",
+    COIN.format("q"): "naive-draft",
+    "return rng.choice(len(q), p=q)": "naive-all-kept",
+    "return rng.integers(len(q))": "",
+}
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("line", NAIVE_MISTAKES, ids=range(len(NAIVE_MISTAKES)))
+def test_a_wrong_naive_simulation_gets_advice_for_the_naive_method(line):
+    problem = first_problem(grade_with(NAIVE.format(line)))
+    known = NAIVE_MISTAKES[line]
+    assert (problem["id"], problem["known"]) == ("empirical-naive", known)
+    if known:
+        assert problem["message"] == WHY[known]
+    else:
+        assert "the frequencies are too far from [0.375, 0.375, 0.25]" in problem["message"]
+
+
+OWN_LUCK = {
+    "all": ("own", "own", "own"),
+    "the draft": ("own", "rng", "rng"),
+    "the coin": ("rng", "own", "rng"),
+    "the replacement": ("rng", "rng", "own"),
+}
+MAKERS = ["np.random.default_rng()", "np.random.default_rng(7)"]
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("sources", OWN_LUCK.values(), ids=OWN_LUCK)
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_step_with_luck_of_its_own_is_told_so(sources, maker):
+    """One message every time; a fresh generator on each call, or one made before all calls."""
+    draft, coin, again = sources
+    reply = grade_with(
+        f"""
+{"" if maker.endswith("()") else "own = " + maker}
+def speculative_step(p, q, rng):
+    {"own = " + maker if maker.endswith("()") else "pass"}
+    token = {draft}.choice(len(q), p=q)
+    if {coin}.random() * q[token] < p[token]:
+        return int(token)
+    return int({again}.choice(len(p), p=residual(p, q)))
+"""
+    )
+    problem = first_problem(reply)
+    assert problem["known"] == ""
+    if draft == coin == "own":
+        assert "never asked the given `rng`, and yet its tokens vary" in problem["message"]
+    else:
+        assert problem["message"].startswith("Part of the luck does not come from the given `rng`.")
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return random.choices(range(len(p)), weights=list(p + 0 * q))[0]",
+        "return 1 + 0 * len(q)",
+        "return int(np.random.default_rng(3).choice(len(p), p=p + 0 * q))",
+    ],
+)
+def test_a_step_that_never_asks_is_told_so(body):
+    problem = first_problem(
+        grade_with(f"import random\ndef speculative_step(p, q, rng):\n    {body}")
+    )
+    assert problem["known"] == ""
+    assert "Your function never asked the given `rng`" in problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("got", "expect", "message"),
+    [
+        ([2], [1], "Already the first token is not right."),
+        ([1, 2], [1, 1], "The first token is right, and the one after it is not."),
+        ([1, 2, 3], [1, 2, 4], "The first 2 tokens are right, and the one after them is not."),
+        ([1, 2], [1], "There is 1 token too many at the end."),
+        ([1, 2, 3], [1], "There are 2 tokens too many at the end."),
+        ([1], [1, 2], "The tokens are right as far as they go, but 1 is missing at the end."),
+        ([1], [1, 2, 3], "The tokens are right as far as they go, but 2 are missing at the end."),
+        ([], [1], "The list is empty; 1 token should be in it."),
+    ],
+)
+def test_where_a_list_of_tokens_leaves_the_right_one(got, expect, message):
+    assert first_difference(got, expect) == message
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda: numbers_of("f", [1.0], 2), "`f` returned 1 number; return 2 numbers, zeros too."),
+        (lambda: numbers_of("f", [1.0, 2.0], 1), "`f` returned 2 numbers; return 1 number."),
+        (lambda: numbers_of("f", {}, 2), "`f` returned a dict; return 2 numbers."),
+        (lambda: numbers_of("f", "a", 2), "`f` returned text; return 2 numbers."),
+        (lambda: table_of("f", [[1.0]], [2, 2]), "`f` returned 1 row; return 2 rows."),
+        (lambda: table_of("f", [[1.0]] * 2, [1]), "`f` returned 2 rows; return 1 row."),
+        (
+            lambda: numbers_of("f", None, 2),
+            "`f` returned nothing (None); does every path end with `return`?",
+        ),
+        (
+            lambda: numbers_of("f", iter([]), 2),
+            "`f` returned a generator; return 2 numbers, for example list(...).",
+        ),
+    ],
+)
+def test_what_came_back_instead_is_a_whole_sentence(read, message):
+    with pytest.raises(Problem) as caught:
+        read()
+    assert caught.value.message == message
+
+
+def test_a_table_is_told_its_row_and_column():
+    code = find(2).only(Code)
+    reply = grade(
+        code.reference
+        + """
+_table = maximal_coupling
+def maximal_coupling(p, q):
+    rows = [list(map(float, row)) for row in _table(p, q)]
+    rows[2][0] += 0.125
+    rows[0][2] -= 0.125 if rows[0][2] else 0
+    rows[1][1] -= 0.125
+    return rows
+""",
+        code.exercise(),
+    )
+    assert (
+        "the entry in row 1, column 1 is too small, the entry in row 2, column 0 is too large"
+        in first_problem(reply)["message"]
+    )
+    assert "token" not in first_problem(reply)["message"]
 
 
 ACCIDENTS = {

@@ -113,7 +113,7 @@ def test_check_of_the_starter_is_exit_code_1_and_shows_the_first_failure(tmp_pat
     assert done.returncode == 1
     assert "✗ residual: the worked pair" in done.stdout
     assert "residual(p=[0.5, 0.3, 0.2], q=[0.25, 0.5, 0.25])" in done.stdout
-    assert "0 of 24 tests passed." in done.stdout
+    assert "0 of 25 tests passed." in done.stdout
 
 
 @pytest.mark.parametrize("words", [["learn", "--help"], ["learn", "check", "--help"]])

@@ -56,8 +56,8 @@ def test_a_lesson_predicts_first_and_ends_with_the_check(lesson):
 
 @EVERY
 def test_everything_after_the_prediction_waits_for_it(lesson):
-    after = [step for step in lesson.steps[2:] if step.kind != "reference"]
-    assert all(step.reveal_after == "predict" for step in after)
+    """The reference too: it names the rule and what goes wrong without it."""
+    assert {step.reveal_after for step in lesson.steps[2:]} == {"predict"}
 
 
 @EVERY

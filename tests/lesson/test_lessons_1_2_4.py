@@ -187,9 +187,29 @@ def test_the_figures_in_the_prose_of_lesson_4():
 def test_the_mean_acceptance_would_be_caught():
     """What the lesson warns about is far outside of what the simulation test allows."""
     test = next(test for test in cases_of(4, "simulate") if test.id == "simulate-positions")
-    mean = planner.length_law(sum(SPREAD) / 3, 3)
+    mean = planner.length_law(sum(test.args["acceptances"]) / 3, 3)
     off = max(abs(a - b) for a, b in zip(test.expect, mean, strict=True))
     assert off > 10 / F(test.trials) ** F(1, 2)
+
+
+def test_no_pair_of_acceptances_is_its_own_complement_reversed():
+    """Otherwise an inverted coin would give the law of acceptances used from the last to the first.
+
+    Halves are, but they stand for neither mistake: both are right there.
+    """
+    for test in find(4).only(Code).tests:
+        acceptances = test.args["acceptances"]
+        if len(set(acceptances)) > 1:
+            assert tuple(1 - a for a in acceptances) not in (acceptances, acceptances[::-1])
+
+
+@pytest.mark.parametrize(
+    ("n", "function"), [(2, "total_variation"), (2, "overlap"), (3, "rejection_probability")]
+)
+def test_some_pair_has_two_gaps_on_either_side(n, function):
+    """With a single token on one side the largest gap is the total variation."""
+    gaps = [[a - b for a, b in zip(test.p, test.q, strict=True)] for test in cases_of(n, function)]
+    assert any(max(map(abs, row)) != sum(map(abs, row)) / 2 for row in gaps)
 
 
 # -- complaints about the new kinds -----------------------------------------------------------

@@ -12,6 +12,8 @@ from draftproof.audit import enumerate_sampler
 from draftproof.audit.catalogue import ACQUITTED, find_suspect
 from draftproof.backends.table import fractions
 from draftproof.battery import constant_world, instance
+from draftproof.chance import law as chance_law
+from draftproof.contracts import Draft
 from draftproof.lesson import curves, find
 from draftproof.lesson.content import Answers, Choice, Code, Curve, Table
 from draftproof.lesson.grader import grade
@@ -28,6 +30,7 @@ from draftproof.planner import (
 from draftproof.planner import Curve as Passes
 from draftproof.proof import prove_instance
 from draftproof.rules import find_rule
+from draftproof.rules.chain import verify_block
 
 
 def items(n):
@@ -216,6 +219,29 @@ def test_a_coin_used_again():
     assert law_of("coin used again", WORKED_P, WORKED_Q) == tuple(WORKED_P)
 
 
+def test_a_block_keeps_a_prefix_with_its_ratio_on_average_over_what_follows():
+    """What the prose says of w_i; for one whole draft it holds only of w_k."""
+    text = find(6).step("shortcuts").body
+    assert "given the first $i$ tokens of the draft" in text
+    tokens, rows = range(3), [BLOCK_P] * 3
+    ratio = [a / b for a, b in zip(BLOCK_P, BLOCK_Q, strict=True)]
+
+    def kept(first, second):
+        draft = Draft.chain((first, second), [BLOCK_Q] * 2)
+        return chance_law(lambda chance: verify_block(chance, draft, rows).accepted)
+
+    single = set()
+    for first in tokens:
+        w_1 = min(F(1), ratio[first])
+        laws = [kept(first, second) for second in tokens]
+        at_least = [1 - one.get(0, 0) for one in laws]
+        assert sum(a * b for a, b in zip(BLOCK_Q, at_least, strict=True)) == w_1
+        single |= {one == w_1 for one in at_least}
+        for second, one in zip(tokens, laws, strict=True):
+            assert one.get(2, 0) == min(F(1), w_1 * ratio[second])
+    assert False in single
+
+
 @pytest.mark.parametrize(("k", "single", "block"), [(2, "1.19", "1.25"), (3, "1.533", "1.695"),
                                                     (4, "1.7731", "2.0635")])  # fmt: skip
 def test_block_verification_keeps_more_and_is_exact(k, single, block):
@@ -332,6 +358,152 @@ def test_what_the_lesson_calls_exact_the_audit_acquits():
     assert enumerate_sampler(own.step, WORKED_P, WORKED_Q).agrees
 
 
+def grade_repair(code):
+    return grade(REPAIR.reference + code, REPAIR.exercise())
+
+
+DRAFTED_OTHERWISE = {
+    "greedy-drafts-from-p": """
+def greedy_draft(p, q, rng):
+    row = q / q.sum()
+    token = int(np.argmax(p))
+    if rng.random() < p[token]:
+        return token
+    others = p.copy()
+    others[token] = 0
+    return int(rng.choice(len(row), p=others / others.sum()))
+""",
+    "greedy-no-draft": """
+def greedy_draft(p, q, rng):
+    token = int(np.argmax(p))
+    if rng.random() < p[token]:
+        return token
+    others = p.copy()
+    others[token] = 0
+    return int(rng.choice(len(q), p=others / others.sum()))
+""",
+    "greedy-drawn": """
+def greedy_draft(p, q, rng):
+    token = int(np.searchsorted(np.cumsum(q), rng.random(), side="right"))
+    if rng.random() * q[token] < p[token]:
+        return token
+    gap = np.maximum(p - q, 0)
+    return int(np.searchsorted(np.cumsum(gap / gap.sum()), rng.random(), side="right"))
+""",
+    "match-no-draft": """
+def match(p, q, rng):
+    return int(rng.choice(len(q), p=p))
+""",
+    "top-not-cut": """
+def top_draft(p, q, keep, rng):
+    assert keep > 0
+    token = int(rng.choice(len(q), p=q))
+    if rng.random() < p[token] / q[token]:
+        return token
+    gap = np.maximum(p - q, 0)
+    return int(rng.choice(len(q), p=gap / gap.sum()))
+""",
+}
+
+
+@pytest.mark.parametrize("known", DRAFTED_OTHERWISE)
+def test_a_right_law_with_another_way_of_drafting_is_refused_and_told_why(known):
+    (failed,) = (
+        one for one in grade_repair(DRAFTED_OTHERWISE[known])["tests"] if one["status"] == "fail"
+    )
+    why = next(one.why for one in REPAIR.known_wrong if one.id == known)
+    assert (failed["known"], failed["message"]) == (known, why)
+    assert failed["id"].endswith("-reads")
+
+
+def test_another_way_of_drafting_that_nobody_foresaw_is_described():
+    code = """
+def greedy_draft(p, q, rng):
+    token = int(np.argmin({}))
+    if rng.random() < p[token]:
+        return token
+    others = p.copy()
+    others[token] = 0
+    return int(rng.choice(len(p), p=others / others.sum()))
+"""
+    messages = [
+        next(one["message"] for one in grade_repair(code.format(row))["tests"] if one["message"])
+        for row in ("abs(q - 0.37)", "p + 0 * q")
+    ]
+    assert "give different tokens, although the way of drafting" in messages[0]
+    assert "give the same tokens, although" in messages[1]
+    assert "q=[0.25, 0.5, 0.25] and q=[" in messages[0]
+
+
+RIGHT = {
+    "luck first, the coin from above": """
+def greedy_draft(p, q, rng):
+    luck = rng.random(2)
+    token = max(range(len(q)), key=lambda index: q[index])
+    if luck[0] > 1 - p[token]:
+        return token
+    others = [0 if index == token else x for index, x in enumerate(p)]
+    return int(np.searchsorted(np.cumsum(others) / sum(others), luck[1], side="right"))
+""",
+    "until another comes": """
+def greedy_draft(p, q, rng):
+    token = int(q.argmax())
+    if rng.choice([True, False], p=[p[token], 1 - p[token]]):
+        return token
+    while True:
+        other = int(rng.choice(len(p), p=p))
+        if other != token:
+            return other
+""",
+    "the likeliest by argsort": """
+def top_draft(p, q, keep, rng):
+    drawn = np.zeros(len(q))
+    top = np.argsort(-q)[:keep]
+    drawn[top] = q[top]
+    drawn /= drawn.sum()
+    token = rng.choice(len(q), p=drawn)
+    if rng.random() < min(1, p[token] / drawn[token]):
+        return int(token)
+    gap = np.maximum(p - drawn, 0)
+    return int(rng.choice(len(q), p=gap / gap.sum()))
+""",
+    "a match as a coin": """
+def match(p, q, rng):
+    token = int(rng.choice(len(q), p=q))
+    if rng.random() < p[token]:
+        return token
+    others = p.copy()
+    others[token] = 0
+    return int(rng.choice(len(p), p=others / others.sum()))
+""",
+    "the own draw comes out": """
+def match(p, q, rng):
+    token = rng.choice(len(q), p=q)
+    own = rng.choice(len(p), p=p)
+    return int(own)
+""",
+}
+
+
+@pytest.mark.parametrize("code", RIGHT.values(), ids=RIGHT)
+def test_every_right_way_to_repair_passes(code):
+    reply = grade_repair(code)
+    assert reply["passed"], [one["message"] for one in reply["tests"]]
+
+
+def test_a_right_residual_is_not_told_to_be_wrong():
+    """The likeliest of the other tokens, always: the gap of p - q happens to name it too."""
+    code = """
+def greedy_draft(p, q, rng):
+    token = int(np.argmax(q))
+    if rng.random() < p[token]:
+        return token
+    return max((x, -index) for index, x in enumerate(p) if index != token)[1] * -1
+"""
+    failed = [one for one in grade_repair(code)["tests"] if one["status"] == "fail"]
+    assert {one["known"] for one in failed} == {"greedy-hottest"}
+
+
 def test_an_unknown_mistake_is_told_its_gap():
     code = """
 def match(p, q, rng):
@@ -350,7 +522,8 @@ def match(p, q, rng):
 def test_the_grid_of_a_verifier_holds_its_breakpoints(test):
     """Acceptance ratios and running sums are multiples of 1/grid, so midpoints are exact.
 
-    A match may also be written as a coin and a draw from p without the drafted token.
+    A match may also be written as a coin and a draw from p without the drafted token. The whole of
+    q counts, because a program that drafts from it must not be told that its law is wrong.
     """
     p, q = np.array(test.p), np.array(test.q)
     drawn = {
@@ -359,9 +532,9 @@ def test_the_grid_of_a_verifier_holds_its_breakpoints(test):
         "match": q,
     }[test.function]
     drawn = drawn / drawn.sum()
-    rows = [p, drawn, dist.residual(p, drawn)]
+    rows = [p, q, drawn, dist.residual(p, drawn)]
     if test.function == "match":
         rows += [dist.residual(p, row) for row in np.identity(len(p), dtype=int) * F(1)]
     points = [x for row in rows for x in itertools.accumulate(row)]
-    points += [min(F(1), a / b) for a, b in zip(p, drawn, strict=True) if b]
+    points += [min(F(1), a / b) for row in (drawn, q) for a, b in zip(p, row, strict=True) if b]
     assert all((point * test.grid).denominator == 1 for point in points)

@@ -17,7 +17,7 @@ from draftproof.errors import InvalidInput, MissingExtra
 from draftproof.lesson import server
 from draftproof.lesson.assets import Assets
 from draftproof.lesson.live import Live
-from draftproof.lesson.progress import ProgressStore
+from draftproof.lesson.progress import KIND, ProgressStore
 from draftproof.lesson.security import Door
 from draftproof.trace import replay
 from lesson import toy
@@ -87,6 +87,25 @@ def test_an_unknown_lesson_is_a_404_in_json(page, name):
     answer = page.get(f"/lesson/{name}")
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/json"
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("path", ["/lesson/99", "/lesson/%3Cscript%3E", "/nowhere"])
+def test_a_browser_gets_a_page_with_the_way_back(page, path):
+    answer = page.get(path, headers=BROWSER)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert '<a href="/">' in answer.text
+    assert "<script>" not in answer.text
+
+
+def test_an_old_address_shows_a_page_that_says_so(page):
+    answer = page.get("/lesson/3?token=old", headers=BROWSER)
+    assert answer.status_code == 401
+    assert "another start" in answer.text
+    assert '<a href="/lesson/3">' in answer.text
 
 
 def test_each_page_has_a_fresh_nonce_in_policy_and_page(page):
@@ -202,6 +221,51 @@ def test_a_reset_is_undone(page):
     page.put("/api/progress", json={"rev": 0, "data": {"a": 1}})
     assert page.put("/api/progress", json={"rev": 1, "data": {}}).json() == {"rev": 2, "undo": True}
     assert page.post("/api/undo", json={}).json()["data"] == {"a": 1}
+
+
+def test_a_page_of_another_folder_reads_and_changes_nothing(page, site, tmp_path):
+    theirs = {"Draftproof-Learner": site.store.learner()}
+    assert theirs["Draftproof-Learner"] in page.get("/lesson/3").text
+    assert page.get("/api/progress", headers=theirs).status_code == 200
+    site.store = ProgressStore(tmp_path / "another")
+    asked = [
+        page.get("/api/progress", headers=theirs),
+        page.put("/api/progress", json={"rev": 0, "data": {"a": 1}}, headers=theirs),
+        page.post("/api/undo", json={}, headers=theirs),
+        page.post("/api/export", json={"format": "json"}, headers=theirs),
+        page.post("/api/import", json={"kind": KIND, "data": {"lessons": {}}}, headers=theirs),
+    ]
+    assert [answer.status_code for answer in asked] == [412] * 5
+    assert "another folder" in asked[0].json()["error"]
+    assert page.get("/api/progress").json()["rev"] == 0
+
+
+def file_with(lesson):
+    return {"kind": KIND, "data": {"v": 1, "lessons": {"blocks": lesson}}}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"kind": KIND, "data": {"lessons": [1, 2]}},
+        {"kind": KIND, "data": {"v": 2, "lessons": {}}},
+        {"kind": KIND, "data": {}},
+        file_with([]),
+        file_with({"steps": []}),
+        file_with({"steps": {"code": "x"}}),
+        file_with({"steps": {"code": {"draft": 5}}}),
+        file_with({"steps": {"code": {"before": 5}}}),
+        file_with({"steps": {"numbers": {"one": {"raw": ["1"]}}}}),
+        file_with({"steps": {"numbers": {"one": {"hints": "2"}}}}),
+        file_with({"steps": {}, "resetAt": 3}),
+    ],
+)
+def test_a_damaged_export_is_refused_in_a_sentence_and_nothing_is_lost(page, document):
+    page.put("/api/progress", json={"rev": 0, "data": {"a": 1}})
+    answer = page.post("/api/import", json=document)
+    assert answer.status_code == 400
+    assert "nothing was changed" in answer.json()["error"]
+    assert page.get("/api/progress").json()["data"] == {"a": 1}
 
 
 def test_export_then_import_brings_everything_back(page, site, tmp_path):

@@ -16,6 +16,9 @@ export type Judgeable = Pick<AnswerItem, "answer" | "wrong">;
 const LONGEST = 200;
 const DECIMAL = String.raw`(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?`;
 const NUMBER = new RegExp(`^([+-]?${DECIMAL})(?:/(${DECIMAL}))?(%?)$`);
+const SMALL = /[¼-¾⅐-⅞↉]|[⁰¹²³⁴-⁹]+⁄[₀-₉]+/g;
+const MIXED = /(?<![0-9A-Za-z.])([0-9]+)?<([0-9]+)\/([0-9]+)>(?![0-9A-Za-z.<])/g;
+const EXAMPLES = { fraction: ["2/7", "3/11", "4/13"], decimal: ["0.25", "0.15", "0.35"] } as const;
 const BRACKETS: Record<string, string> = { "(": ")", "[": "]", "{": "}" };
 const COUNTS = ["", "one number", "two numbers", "three numbers", "four numbers"];
 
@@ -24,11 +27,21 @@ export function judge(item: Judgeable, typed: string): Judged {
   const wanted = COUNTS[count] ?? `${count} numbers`;
   if (!typed.trim()) return unjudged(`Nothing typed yet: ${wanted}, please.`);
   const numbers = read(typed, count);
-  if (!numbers) return unjudged(`This cannot be read as ${wanted}, for example 3/8 or 0.375.`);
+  if (!numbers) return unjudged(`This cannot be read as ${wanted}, for example ${example(item)}.`);
   if (same(numbers, item.answer)) return { verdict: "right", why: "", known: false };
   const wrong = item.wrong.find(({ value }) => same(numbers, value));
   if (wrong) return { verdict: "wrong", why: wrong.why, known: true };
   return { verdict: "wrong", why: "Not this. Take it step by step, or ask for a hint.", known: false };
+}
+
+/** What could be typed, without any number of the answer. */
+function example({ answer }: Judgeable): string {
+  const given = answer.map((text) => Rational.parse(text)!);
+  const other = (texts: readonly string[]) =>
+    texts.find((text) => !given.some((value) => value.equals(Rational.parse(text)!))) ?? texts[0]!;
+  const [fraction, decimal] = [other(EXAMPLES.fraction), other(EXAMPLES.decimal)];
+  if (answer.length === 1) return `${fraction} or ${decimal}`;
+  return answer.map((_, i) => (i % 2 ? decimal : fraction)).join(", ");
 }
 
 function unjudged(why: string): Judged {
@@ -53,9 +66,18 @@ export function read(typed: string, count: number): Rational[] | null {
   return null;
 }
 
+/** Marks the characters that are whole fractions, so that 1⅞ is not taken for 17/8. */
+function spelt(typed: string): string {
+  return typed.replace(SMALL, (found) => `<${found.normalize("NFKC")}>`);
+}
+
 /** One spelling of signs and spaces, and no brackets around it. */
 function tidy(typed: string): string {
-  let text = typed.normalize("NFKC").replaceAll("\u2212", "-").replaceAll("\u2044", "/").trim();
+  let text = spelt(typed).normalize("NFKC").replaceAll("\u2212", "-").replaceAll("\u2044", "/").trim();
+  text = text.replace(MIXED, (_, whole: string | undefined, top: string, bottom: string) => {
+    const under = BigInt(bottom);
+    return `${BigInt(whole ?? 0) * under + BigInt(top)}/${under}`;
+  });
   if (text && BRACKETS[text[0]!] === text.at(-1)) text = text.slice(1, -1).trim();
   return text.replace(/\s*\/\s*/g, "/").replace(/\s+%/g, "%");
 }

@@ -10,17 +10,34 @@ export class ApiError extends Error {
   }
 }
 
+const LEARNER = "Draftproof-Learner";
+let learner = "";
+
+/** From now on every request names the folder that this page belongs to, so that no other answers. */
+export function speakFor(folder: string): void {
+  learner = folder;
+}
+
+/** What a learner is told when the server is gone. */
+export const GONE = "The lesson server does not answer. Is “draftproof learn” still running?";
+
 async function request(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, { credentials: "same-origin", ...init });
+    const headers = { ...(init.headers as Record<string, string> | undefined), ...(learner && { [LEARNER]: learner }) };
+    response = await fetch(path, { credentials: "same-origin", ...init, headers });
   } catch {
-    throw new ApiError(0, "The lesson server does not answer. Is `draftproof learn` still running?", null);
+    throw new ApiError(0, GONE, null);
   }
   if (response.ok) return response;
   const body: unknown = await response.json().catch(() => null);
   const said = (body as { error?: string } | null)?.error;
   throw new ApiError(response.status, said ?? `The lesson server answered ${response.status}.`, body);
+}
+
+/** Rejects when the server is gone, whatever the browser has kept of this file. */
+export async function mustAnswer(path: string): Promise<void> {
+  await request(path, { method: "HEAD", cache: "no-store" });
 }
 
 export async function getJson<T>(path: string): Promise<T> {

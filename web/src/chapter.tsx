@@ -1,6 +1,8 @@
 // The chapter page: how far the learner is in each lesson.
 import { render } from "preact";
 import { getJson } from "./api";
+import { PyRunner } from "./python";
+import { RunProgram } from "./steps/reference";
 
 interface Standing {
   readonly lesson: string;
@@ -14,8 +16,24 @@ const PLACE = "[data-standing]";
 /** Shows every lesson's standing, and again whenever the learner comes back to the page. */
 export function startChapter(): void {
   void show();
+  offerProgram();
   addEventListener("focus", () => void show());
   addEventListener("pageshow", (event) => event.persisted && void show());
+}
+
+interface ChapterData {
+  readonly worker: string;
+  readonly pyodide: string;
+  readonly program: string;
+}
+
+/** The reference's program can be run here too; Python starts when it is asked for. */
+function offerProgram(): void {
+  const data = JSON.parse(document.getElementById("chapter-data")!.textContent!) as ChapterData;
+  const python = new PyRunner(data.worker, data.pyodide, {});
+  for (const place of document.querySelectorAll(".run-program")) {
+    render(<RunProgram program={data.program} python={python} />, place);
+  }
 }
 
 async function show(): Promise<void> {

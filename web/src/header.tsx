@@ -5,7 +5,7 @@ import { announce } from "./announce";
 import { download, postJson, send } from "./api";
 import type { Context } from "./context";
 import { useStore } from "./store";
-import { Confirmed } from "./ui";
+import { Confirmed, focusSoon } from "./ui";
 
 type Theme = "auto" | "light" | "dark";
 const THEME = "draftproof-theme";
@@ -24,19 +24,27 @@ export function applyTheme(theme: Theme): void {
 export function Tools({ context }: { context: Context }) {
   useStore(context.store);
   const { store, page } = context;
+  const [failed, setFailed] = useState("");
+  const attempt = async (job: Promise<string>) => {
+    const [said, why] = await job.then((said) => [said, ""], (error: Error) => [error.message, error.message]);
+    setFailed(why!);
+    announce(said!);
+  };
+  const trouble = failed || store.trouble;
   return (
     <>
+      {trouble && <p class="trouble">{trouble}</p>}
       <ThemeButton />
       <Menu label="My work">
-        <button type="button" onClick={() => void exportAs(context, "markdown")}>
+        <button type="button" onClick={() => void attempt(exportAs(context, "markdown"))}>
           Export a report
         </button>
-        <button type="button" onClick={() => void exportAs(context, "json")}>
+        <button type="button" onClick={() => void attempt(exportAs(context, "json"))}>
           Export to import again
         </button>
         <Import context={context} />
         {store.serverUndo && (
-          <button type="button" onClick={() => void restore(context)}>
+          <button type="button" onClick={() => void attempt(restore(context))}>
             Bring back what was dropped last
           </button>
         )}
@@ -50,11 +58,10 @@ export function Tools({ context }: { context: Context }) {
         />
       </Menu>
       {store.canUndo && (
-        <button type="button" class="quiet" onClick={() => store.undo()}>
+        <button type="button" class="quiet" onClick={() => undo(context)}>
           Undo reset
         </button>
       )}
-      {store.trouble && <p class="trouble">{store.trouble}</p>}
     </>
   );
 }
@@ -79,15 +86,19 @@ function Menu(props: { label: string; children: ComponentChildren }) {
   const box = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const close = (event: Event) => {
-      const inside = box.current?.contains(event.target as Node);
-      const escape = event instanceof KeyboardEvent && event.key === "Escape";
-      if (box.current && (escape || (event instanceof PointerEvent && !inside))) box.current.open = false;
+      const menu = box.current;
+      if (!menu?.open) return;
+      const inside = menu.contains(event.target as Node);
+      if (event instanceof KeyboardEvent) {
+        if (event.key !== "Escape") return;
+        if (menu.contains(document.activeElement)) menu.querySelector("summary")!.focus();
+        menu.open = false;
+      } else if (!inside) menu.open = false;
     };
-    addEventListener("pointerdown", close);
-    addEventListener("keydown", close);
+    const kinds = ["pointerdown", "keydown", "focusin"] as const;
+    for (const kind of kinds) addEventListener(kind, close);
     return () => {
-      removeEventListener("pointerdown", close);
-      removeEventListener("keydown", close);
+      for (const kind of kinds) removeEventListener(kind, close);
     };
   }, []);
   return (
@@ -98,33 +109,34 @@ function Menu(props: { label: string; children: ComponentChildren }) {
   );
 }
 
-async function exportAs(context: Context, format: "markdown" | "json"): Promise<void> {
-  try {
-    await context.store.flush();
-    const file = await send("POST", "/api/export", { format });
-    download(format === "json" ? "draftproof-progress.json" : "draftproof-progress.md", await file.blob());
-    announce("Your work is exported.");
-  } catch (error) {
-    announce((error as Error).message);
-  }
+/** The next ones do something with the learner's work, and say in a sentence what they did. */
+async function exportAs(context: Context, format: "markdown" | "json"): Promise<string> {
+  await context.store.flush();
+  const file = await send("POST", "/api/export", { format });
+  download(format === "json" ? "draftproof-progress.json" : "draftproof-progress.md", await file.blob());
+  return "Your work is exported.";
 }
 
-async function restore({ store }: Context): Promise<void> {
-  try {
-    await store.undoOnServer();
-    announce("What the last reset or import dropped is back.");
-  } catch (error) {
-    announce((error as Error).message);
-  }
+async function restore({ store }: Context): Promise<string> {
+  await store.undoOnServer();
+  return "What the last reset or import dropped is back.";
+}
+
+function undo({ store }: Context): void {
+  store.undo();
+  announce("Your work is back.");
+  focusSoon(() => document.querySelector(".menu summary"));
 }
 
 function Import({ context }: { context: Context }) {
   const [trouble, setTrouble] = useState("");
-  const read = async (file: File | undefined) => {
+  const read = async (input: HTMLInputElement) => {
+    const file = input.files?.[0];
     if (!file) return;
     try {
       await context.store.flush();
       const document: unknown = JSON.parse(await file.text());
+      if (typeof document !== "object" || Array.isArray(document)) throw new SyntaxError();
       const state = await postJson<{ rev: number; data: unknown }>("/api/import", document);
       context.store.adopt(state.rev, state.data);
       setTrouble("");
@@ -134,6 +146,7 @@ function Import({ context }: { context: Context }) {
       setTrouble(why);
       announce(why);
     }
+    input.value = ""; // so that the same file can be chosen again
   };
   return (
     <label class="import">
@@ -141,7 +154,7 @@ function Import({ context }: { context: Context }) {
       <input
         type="file"
         accept=".json,application/json"
-        onChange={(event) => void read(event.currentTarget.files?.[0])}
+        onChange={(event) => void read(event.currentTarget)}
       />
       {trouble && <span class="problem">{trouble}</span>}
     </label>

@@ -1,6 +1,6 @@
 // Brings the server's page to life: each step's still picture is replaced by its live widget.
 import { render } from "preact";
-import { getJson } from "./api";
+import { getJson, speakFor } from "./api";
 import { isChapter, startChapter } from "./chapter";
 import type { Context, Model } from "./context";
 import { applyTheme, savedTheme, Tools } from "./header";
@@ -54,17 +54,20 @@ async function askModel(): Promise<Model> {
   }
 }
 
-const filled = new WeakSet<Element>();
+const shown = new WeakMap<Element, number>();
+/** The kinds that read their record once, so that another tab's change needs a fresh start. */
+const READ_ONCE: ReadonlySet<Step["kind"]> = new Set(["table", "curve", "rounds"]);
 
 /** A step that has no widget keeps its still picture. */
 function fill(context: Context): void {
-  const { generation } = context.store;
   for (const step of context.page.steps) {
     const place = document.querySelector(`#${CSS.escape(step.id)} .widget`);
     if (!place || !Widget({ step, context })) continue;
-    if (!filled.has(place)) place.replaceChildren();
-    filled.add(place);
-    render(<Widget key={generation} step={step} context={context} />, place);
+    if (!shown.has(place)) place.replaceChildren();
+    const version = context.store.version(step.id, READ_ONCE.has(step.kind));
+    if (shown.get(place) === version) continue;
+    shown.set(place, version);
+    render(<Widget key={version} step={step} context={context} />, place);
   }
 }
 
@@ -107,19 +110,18 @@ function warmUp(page: Page, python: PyRunner): void {
 
 async function startLesson(): Promise<void> {
   const page = readPage();
-  const store = new Store(page.lesson.id, page.lesson.contentHash);
+  speakFor(page.learner);
+  const store = new Store(page.lesson.id, page.lesson.contentHash, page.learner);
   const python = new PyRunner(page.worker, page.pyodide, page.python);
   warmUp(page, python);
   const context: Context = { page, store, python, model: askModel() };
   await store.load();
   render(<Tools context={context} />, document.getElementById("tools")!);
   fill(context);
-  let shown = store.generation;
   store.subscribe(() => {
     mark(context);
     reachScrolled();
-    if (shown !== store.generation) fill(context);
-    shown = store.generation;
+    fill(context);
   });
   addEventListener("hashchange", () => mark(context));
   mark(context);

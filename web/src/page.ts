@@ -177,6 +177,8 @@ export interface Page {
   readonly steps: readonly Step[];
   readonly columns: Readonly<Record<Column, string>>;
   readonly nonce: string;
+  /** Names the folder that holds this learner's work. */
+  readonly learner: string;
   readonly worker: string;
   readonly pyodide: string;
   readonly python: Readonly<Record<string, string>>;

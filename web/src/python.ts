@@ -1,6 +1,8 @@
 // A fresh interpreter for every run, with another one warming up, so that nothing a program does
 // can reach the next program and nobody waits for a start.
 
+import { GONE, mustAnswer } from "./api";
+
 export interface Files {
   readonly [name: string]: string;
 }
@@ -40,6 +42,8 @@ interface Message {
 }
 
 const LOAD_LIMIT_MS = 30_000;
+/** A start that takes longer than this asks whether the server is still there, and again as often. */
+const ASK_SERVER_MS = 2_000;
 /** A program that reports nothing for this long is taken to be stuck. */
 const STALL_LIMIT_MS = 4_000;
 const INTERRUPT_GRACE_MS = 500;
@@ -55,13 +59,20 @@ class Interpreter {
     this.interrupt = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
     this.worker = new Worker(worker, { type: "module" });
     this.ready = new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error("it did not start within 30 seconds")), LOAD_LIMIT_MS);
-      this.worker.onerror = () => reject(new Error("its script could not be loaded"));
-      this.worker.onmessage = ({ data }: MessageEvent<Message>) => {
+      const check = () => mustAnswer(worker).catch(() => end(GONE));
+      const late = setTimeout(() => end(cannot("it did not start within 30 seconds")), LOAD_LIMIT_MS);
+      const asking = setInterval(() => void check(), ASK_SERVER_MS);
+      const end = (trouble: string) => {
         clearTimeout(late);
+        clearInterval(asking);
+        if (trouble) reject(new Error(trouble));
+        else resolve();
+      };
+      this.worker.onerror = () => void check().then(() => end(cannot("its script could not be loaded")));
+      this.worker.onmessage = ({ data }: MessageEvent<Message>) => {
         this.isReady = data.type === "ready";
-        if (this.isReady) resolve();
-        else reject(new Error(data.why));
+        if (this.isReady) end("");
+        else void check().then(() => end(cannot(data.why ?? "")));
       };
     });
     this.worker.postMessage({ type: "start", pyodide, files, interrupt: this.interrupt });
@@ -123,6 +134,11 @@ class Watch {
   }
 }
 
+/** Why there is no Python: the last line of what went wrong, in a sentence. */
+function cannot(why: string): string {
+  return `Python cannot run in this browser: ${why.trim().split("\n").at(-1)}.`;
+}
+
 function finished(message: Message): Finished {
   return {
     outcome: "finished",
@@ -173,7 +189,7 @@ export class PyRunner {
       await interpreter.ready;
     } catch (error) {
       this.running = false;
-      return { outcome: "unavailable", message: `Python cannot run in this browser: ${(error as Error).message}.` };
+      return { outcome: "unavailable", message: (error as Error).message };
     }
     this.become("running");
     const result = await interpreter.run(job);

@@ -42,6 +42,12 @@ export interface Header {
 }
 
 /** One thing to look at: a drafted token judged, or the token that ends a round. */
+/** The coin in words; one that p >= q leaves nothing to decide is shown, since it was drawn. */
+export function coinWords({ coin, p, q }: Drafted): string {
+  if (coin === null) return "not needed";
+  return p >= q ? `${coin.toFixed(4)}, but any coin keeps it` : coin.toFixed(4);
+}
+
 export type Moment =
   | { readonly kind: "drafted"; readonly round: number; readonly at: number }
   | { readonly kind: "added"; readonly round: number; readonly token: Emitted };

@@ -45,10 +45,22 @@ export type Tone = "right" | "wrong" | "open" | "info";
 
 const SIGNS: Record<Tone, string> = { right: "✓", wrong: "✗", open: "?", info: "i" };
 
+/** Moves the keyboard to what takes the place of the button just pressed, once that is drawn. */
+export function focusSoon(find: () => Element | null | undefined): void {
+  requestAnimationFrame(() => (find() as HTMLElement | null | undefined)?.focus());
+}
+
+interface VerdictProps {
+  tone: Tone;
+  /** Lets `focusSoon` find it. */
+  place?: RefObject<HTMLDivElement | null>;
+  children: ComponentChildren;
+}
+
 /** A verdict is a sign and a sentence; its colour only repeats them. */
-export function Verdict(props: { tone: Tone; id?: string; children: ComponentChildren }) {
+export function Verdict(props: VerdictProps) {
   return (
-    <div class={`verdict ${props.tone}`} {...(props.id ? { id: props.id } : {})}>
+    <div class={`verdict ${props.tone}`} ref={props.place ?? null} tabIndex={props.place ? -1 : undefined}>
       <span class="sign" aria-hidden="true">
         {SIGNS[props.tone]}
       </span>
@@ -60,16 +72,18 @@ export function Verdict(props: { tone: Tone; id?: string; children: ComponentChi
 /** Hints one at a time, counted, so that none is passed by accident. */
 export function Hints(props: { hints: readonly string[]; shown: number; onShow(count: number): void }) {
   const { hints, shown } = props;
+  const list = useRef<HTMLOListElement>(null);
   if (hints.length === 0) return null;
   const more = () => {
     props.onShow(shown + 1);
+    if (shown + 1 === hints.length) focusSoon(() => list.current?.lastElementChild);
     announce(`Hint ${shown + 1} of ${hints.length} is shown.`);
   };
   return (
     <div class="hints">
-      <ol>
+      <ol ref={list}>
         {hints.slice(0, shown).map((hint) => (
-          <li key={hint}>
+          <li key={hint} tabIndex={-1}>
             <Html html={hint} />
           </li>
         ))}

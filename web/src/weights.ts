@@ -1,6 +1,6 @@
 // A row of probabilities as whole weights with a fixed total, which is what sliders, typed cells
 // and links all change.
-import { gcd, ONE, Rational } from "./rational";
+import { gcd, ONE, Rational, ZERO } from "./rational";
 
 export interface Weights {
   readonly weights: readonly number[];
@@ -11,7 +11,7 @@ export interface Weights {
 export const MOST_STEPS = 100_000;
 
 export function fromRow(row: readonly Rational[], atLeast = 1): Weights {
-  const common = row.reduce((lcm, x) => (lcm / gcd(lcm, x.den)) * x.den, 1n);
+  const common = row.reduce((all, x) => lcm(all, x.den), 1n);
   const scale = common < BigInt(atLeast) && BigInt(atLeast) % common === 0n ? BigInt(atLeast) : common;
   return {
     weights: row.map((x) => Number((x.num * scale) / x.den)),
@@ -46,14 +46,29 @@ export function setWeight(row: Weights, token: number, weight: number): Weights 
   return { weights, touched: [token, ...row.touched.filter((i) => i !== token)] };
 }
 
-/** Gives one token this probability, on a finer total if need be; null when that gets too fine. */
-export function setProbability(row: Weights, token: number, value: Rational): Weights | null {
+/**
+ * Gives one token this probability, the others making room as in `setWeight`, on the smallest
+ * total that holds the new row (and whole `steps`, where there is room); null when that is too fine.
+ */
+export function setProbability(row: Weights, token: number, value: Rational, steps = 1): Weights | null {
   if (value.sign < 0 || value.minus(ONE).sign > 0) return null;
-  const whole = BigInt(total(row));
-  const factor = value.den / gcd(whole, value.den);
-  if (whole * factor > BigInt(MOST_STEPS)) return null;
-  const finer = { ...row, weights: row.weights.map((weight) => weight * Number(factor)) };
-  return setWeight(finer, token, Number((value.num * whole * factor) / value.den));
+  const next = toRow(row);
+  let surplus = value.minus(next[token]!);
+  next[token] = value;
+  for (const other of row.touched.filter((i) => i !== token).reverse()) {
+    const left = next[other]!.minus(surplus).max(ZERO).min(ONE);
+    surplus = surplus.minus(next[other]!.minus(left));
+    next[other] = left;
+  }
+  const common = next.reduce((all, x) => lcm(all, x.den), 1n);
+  if (common > BigInt(MOST_STEPS)) return null;
+  const even = lcm(common, BigInt(steps));
+  const { weights } = fromRow(next, even > BigInt(MOST_STEPS) ? 1 : Number(even));
+  return { weights, touched: [token, ...row.touched.filter((i) => i !== token)] };
+}
+
+function lcm(a: bigint, b: bigint): bigint {
+  return (a / gcd(a, b)) * b;
 }
 
 /** Weights in a link, "10.6.4"; null unless they are whole, of this number and not all zero. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { merge, readProgress, type Progress, type Record_ } from "../src/merge";
+import { broughtBack, merge, readProgress, type Progress, type Record_ } from "../src/merge";
 
 const progress = (steps: Record<string, Record_>): Progress => ({
   v: 1,
@@ -40,6 +40,20 @@ test("a prediction once made is not replaced by one that lacks it", () => {
   const made = progress({ predict: { choice: "no", at: "1" } });
   const later = progress({ predict: { at: "2" } });
   assert.equal(steps(merge(later, made)).predict!.choice, "no");
+});
+
+test("nothing from before a reset comes back, not even within a step that is newer", () => {
+  const reset: Progress = { v: 1, lessons: { three: { contentHash: "h", steps: {}, resetAt: "5" } } };
+  const numbers = { at: "6", passedAt: "4", one: { status: "right", at: "4" }, two: { status: "wrong", at: "6" } };
+  const stale = progress({ predict: { choice: "yes", at: "4" }, numbers });
+  for (const merged of [merge(reset, stale), merge(stale, reset)]) {
+    assert.deepEqual(steps(merged), { numbers: { at: "6", two: { status: "wrong", at: "6" } } });
+    assert.equal(merged.lessons.three!.resetAt, "5");
+  }
+  const undone = broughtBack(stale, "7");
+  for (const merged of [merge(reset, undone), merge(undone, reset)]) {
+    assert.deepEqual(steps(merged), steps(stale));
+  }
 });
 
 test("what is not progress is no progress", () => {

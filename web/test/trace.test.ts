@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moments, readTrace } from "../src/trace";
+import { coinWords, moments, readTrace } from "../src/trace";
 
 const token = (text: string, verdict: string) => ({ token: 1, text, p: 0.5, q: 0.25, coin: 0.1, verdict });
 
@@ -39,4 +39,12 @@ test("a decoding becomes its judged drafts and the token that ends each round", 
 test("a decoding that has only begun has nothing to look at", () => {
   assert.deepEqual(moments(readTrace(records.slice(0, 1))), []);
   assert.equal(readTrace([]).header, null);
+});
+
+test("a coin that cannot matter is said not to decide", () => {
+  const drafted = { text: "a", p: 0.5, q: 0.25, coin: 0.1, verdict: "kept" } as const;
+  assert.equal(coinWords(drafted), "0.1000, but any coin keeps it");
+  assert.equal(coinWords({ ...drafted, p: 0.25 }), "0.1000, but any coin keeps it");
+  assert.equal(coinWords({ ...drafted, p: 0.2 }), "0.1000");
+  assert.equal(coinWords({ ...drafted, coin: null }), "not needed");
 });

@@ -28,6 +28,18 @@ test("a row can be typed token by token", () => {
   assert.deepEqual(toRow(second).map(String), ["7/10", "1/8", "7/40"]);
 });
 
+test("typing plain fractions one after the other never gets too fine", () => {
+  let row = worked;
+  for (const text of ["1/7", "1/11", "1/13", "1/17", "0.123456", "1/3"]) {
+    const next = setProbability(row, 0, read(text), 20);
+    assert.ok(next, text);
+    assert.equal(toRow(next)[0]!.toString(), read(text).toString());
+    assert.equal(toRow(next).reduce((sum, x) => sum.plus(x)).toString(), "1");
+    row = next;
+  }
+  assert.equal(total(setProbability(worked, 0, read("2/5"), 20)!), 20);
+});
+
 test("the total stays, whatever is asked", () => {
   for (const weight of [-5, 0, 3, 20, 99]) {
     assert.equal(total(setWeight(worked, 1, weight)), 20);

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from draftproof.audit.client import Client, Completion, Key, Listing, Refusal
+from draftproof.audit.client import Client, Completion, Key, Listing, Refusal, Spent
 from draftproof.audit.numerics import PLAIN, Setting, row_gap, settings_for
 from draftproof.errors import InvalidInput, ServerError
 
@@ -214,6 +214,8 @@ class Asker:
         Where everything is written down.
     concurrency
         Most requests at a time.
+
+    `spent` says what was used up, once a request could not be sent for want of time or requests.
     """
 
     def __init__(
@@ -233,7 +235,7 @@ class Asker:
         self._answers: dict[tuple[str, int], Completion] = {}
         self._rows: dict[Place, Listing | None] = {}
         self.lost = Lost()
-        self.requests = 0
+        self.spent = ""
         for record in journal.records:
             self._recall(record)
         self.resumed = len(self._answers)
@@ -266,7 +268,6 @@ class Asker:
 
     def row_again(self, who: str, prompt: Prompt) -> Listing | None:
         """Ask for one row, whether or not it is known."""
-        self.requests += 1
         done = self.clients[who].complete(prompt, **self._plain())
         return self.trimmed(done.lists[0]) if done.lists else None
 
@@ -277,11 +278,12 @@ class Asker:
         return dict(itertools.islice(listed.items(), self.abilities.length))
 
     def _fetch(self, ask: Callable[[Any], None], wanted: Sequence[Any]) -> None:
-        self.requests += len(wanted)
         for done in [self._pool.submit(ask, one) for one in wanted]:
             try:
                 done.result()
                 self.lost.in_a_row = 0
+            except Spent as error:
+                self.spent = str(error)
             except ServerError as error:
                 self.lost.note(error)
 

@@ -11,26 +11,39 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from draftproof.audit.cases import Case, Source, cases_for
-from draftproof.audit.diagnosis import Diagnosis, by_law, weighed
+from draftproof.audit.cases import WATCHED_CALLS, Case, Source, cases_for
+from draftproof.audit.coins import CoinFinding, check_coins, edge_remarks, wrong_edges
+from draftproof.audit.diagnosis import Diagnosis, by_law, surprise_shared, weighed
 from draftproof.audit.enumerate import Enumeration, TooManyBranches
 from draftproof.audit.evidence import partition
 from draftproof.audit.findings import Bound, Finding, Report
 from draftproof.audit.foreign import Fault, OutOfTime
 from draftproof.audit.power import SampleSize
-from draftproof.audit.sequential import PATIENCE, Bets, Budget, Gathered, Gathering, informative
+from draftproof.audit.sequential import (
+    CLEAR_LEAD,
+    PATIENCE,
+    Bets,
+    Budget,
+    Gathered,
+    Gathering,
+    informative,
+)
 from draftproof.audit.symbols import NeedsNumbers
 from draftproof.dist import Row, RowLike
 from draftproof.errors import InvalidInput
 
 ENUMERATION_SHARE = 0.5
 """Part of the time limit that enumeration may take before sampling begins."""
+
+EDGE_SECONDS = 0.5
+"""Time one call on a scripted coin may take."""
 
 
 class _Watch:
@@ -82,6 +95,7 @@ class Audit:
     budget: Budget
     watch: _Watch
     announced: tuple[SampleSize, ...]
+    edges: Callable[[], list[CoinFinding]] | None = None
 
     def run(self, progress: Callable[[str], None] = lambda what: None) -> Report:
         """Enumerate what can be enumerated, sample the rest, and report."""
@@ -98,17 +112,15 @@ class Audit:
             if self.watch.over:
                 break
         self.watch.give_until(math.inf)
-        rest = [at for at in range(len(self.cases)) if at not in laws]
+        rest = [case for at, case in enumerate(self.cases) if at not in laws]
+        sampled = tuple(one for case in rest for one in (case, *case.companions))
         gathered = None
         if rest and not any(_wrong(found) for found in laws.values()):
             progress("sampling")
-            gathered = Gathering(
-                [self.cases[at] for at in rest],
-                self.budget,
-                deadline=began + self.budget.seconds,
-            ).run()
+            gathered = Gathering(sampled, self.budget, deadline=began + self.budget.seconds).run()
         remarks = tuple(_not_enumerated(*item, len(self.cases)) for item in refused.items())
-        return _Reporter(self, laws, rest, gathered, remarks).report(time.monotonic() - began)
+        reporter = _Reporter(self, laws, sampled, gathered, remarks)
+        return reporter.report(lambda: time.monotonic() - began)
 
 
 def _not_enumerated(reason: str, names: Sequence[str], of: int) -> str:
@@ -154,11 +166,16 @@ def prepare(
     if not callable(fn):
         raise InvalidInput(f"fn is {fn!r}, which cannot be called; give a function.")
     called = name or str(getattr(fn, "__qualname__", type(fn).__name__))
+    luck = source or Source()
 
     def cases(watched: Watched) -> Sequence[Case]:
-        return cases_for(watched(fn), p, q, signature, source or Source())
+        return cases_for(watched(fn), p, q, signature, luck)
 
-    return prepared(cases, signature=signature, budget=budget, name=called)
+    ready = prepared(cases, signature=signature, budget=budget, name=called)
+    scripted = signature == "step" and luck == Source()
+    return (
+        replace(ready, edges=partial(check_coins, fn, seconds=EDGE_SECONDS)) if scripted else ready
+    )
 
 
 Watched: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -237,20 +254,21 @@ class _Reporter:
 
     audit: Audit
     laws: Mapping[int, Enumeration]
-    rest: Sequence[int]
+    sampled: Sequence[Case]
     gathered: Gathered | None
     remarks: tuple[str, ...]
 
-    def report(self, seconds: float) -> Report:
+    def report(self, seconds: Callable[[], float]) -> Report:
         verdict, reason = self._verdict()
         gathered = self.gathered
-        decided = not self.rest or (verdict == "refuted" and gathered is None)
-        extra = [f"{self.audit.cases[at].name}: {note}" for at, note in self._notes()]
+        decided = not self.sampled or (verdict == "refuted" and gathered is None)
+        edges = self._edges(verdict)
+        wrong = len(wrong_edges(edges))
         return Report(
             target=self.audit.name,
             signature=self.audit.signature,
             verdict=verdict,
-            reason=reason,
+            reason=f"{reason}; edge coins: {wrong} wrong" if wrong else reason,
             method="enumeration" if decided else "sequential",
             samples=gathered.process.samples if gathered else 0,
             log10_e=_finite(gathered.process.log10_e) if gathered else None,
@@ -260,12 +278,18 @@ class _Reporter:
             diagnosis=self._diagnosis() if verdict == "refuted" else Diagnosis(),
             findings=tuple(self._findings()),
             faults=self._faults(),
-            remarks=(*self.remarks, *extra),
+            remarks=(*edge_remarks(edges), *self.remarks, *self._notes(), *self._not_checked()),
             announced=self.audit.announced,
             trail=tuple(gathered.trail) if gathered else (),
             budget=self.audit.budget,
-            seconds=seconds,
+            seconds=seconds(),
         )
+
+    def _edges(self, verdict: str) -> list[CoinFinding]:
+        """Script the coins, where nothing worse was found."""
+        if self.audit.edges is None or verdict in ("refuted", "faulty"):
+            return []
+        return self.audit.edges()
 
     def _verdict(self) -> tuple[str, str]:
         wrong = [at for at, found in self.laws.items() if not _right_tokens(found)]
@@ -280,62 +304,84 @@ class _Reporter:
         notes = [note for found in self.laws.values() for note in found.findings]
         if notes:
             return "faulty", f"every law is the target's, but {notes[0]}"
-        if self.gathered is None:
-            return "consistent", self._proved()
-        return self._sampled()
+        noticed = [note for case in self.sampled for note in case.noticed]
+        if noticed:
+            return "faulty", f"no token speaks against it, but {noticed[0]}"
+        return self._coarse() or (self._proved() if self.gathered is None else self._sampled())
 
-    def _proved(self) -> str:
+    def _coarse(self) -> tuple[str, str] | None:
+        """Say so where a law was found, but too coarsely to exclude the size asked for."""
+        detect = self.audit.budget.detect
+        laws = self.laws.values()
+        off = max((float(_total_variation(found)) for found in laws), default=0.0)
+        slack = max((float(found.tolerance) for found in laws), default=0.0)
+        if max(off, slack) <= detect:
+            return None
+        return "inconclusive", (
+            f"its law was found, but only as finely as its arithmetic: probabilities to within "
+            f"{slack:.2g}, a total variation of {off:.2g} seen, so that {detect:g} is not excluded"
+        )
+
+    def _proved(self) -> tuple[str, str]:
         cases = f"{len(self.laws)} cases" if len(self.laws) > 1 else "the case tried"
         if all(found.exact for found in self.laws.values()):
-            return f"its law was found, and equals the target's exactly in {cases}"
-        return f"its law was found, and is the target's up to rounding in {cases}"
+            return "consistent", f"its law was found, and equals the target's exactly in {cases}"
+        return "consistent", f"its law was found, and is the target's up to rounding in {cases}"
 
     def _sampled(self) -> tuple[str, str]:
         gathered, detect = self.gathered, self.audit.budget.detect
         assert gathered is not None
         if gathered.bound is not None and gathered.bound <= detect:
             return "consistent", f"a total variation of {detect:g} or more was excluded"
-        sizes = [size for size in self._detectable().values() if size is not None]
-        if gathered.bound is None and sizes and max(sizes) <= detect:
+        if gathered.bound is not None:
+            return "inconclusive", f"{gathered.ended}, before a bug of size {detect:g} was excluded"
+        sizes = self._detectable().values()
+        shown = [size for size in sizes if size is not None and size <= detect]
+        if shown and len(shown) == len(sizes):
             return "consistent", f"every suspect of total variation {detect:g} would have shown"
-        return "inconclusive", f"{gathered.ended}, before a bug of size {detect:g} was excluded"
+        return "inconclusive", (
+            f"{gathered.ended}, and no total variation can be bounded over so many outcomes; "
+            f"{len(shown)} of {len(sizes)} suspects would have shown at {detect:g} or less"
+        )
 
     def _bound(self, verdict: str) -> Bound | None:
         if verdict in ("refuted", "faulty"):
             return None
+        gap = max((float(_total_variation(found)) for found in self.laws.values()), default=0.0)
         if self.gathered is None:
-            gap = max(_total_variation(found) for found in self.laws.values())
-            return Bound(float(gap), "each outcome, from the law itself")
+            return Bound(gap, "each outcome, from the law itself")
         if self.gathered.bound is None:
             return None
-        labels = {partition(self.audit.cases[at].wanted).label for at in self.rest}
-        return Bound(self.gathered.bound, "; ".join(sorted(labels)))
+        labels = {partition(case.wanted).label for case in self.sampled}
+        return Bound(max(gap, self.gathered.bound), "; ".join(sorted(labels)))
 
     def _detectable(self) -> dict[str, float | None]:
         level = self.audit.budget.level
         if self.gathered is not None:
             return self.gathered.bets.detectable(self.gathered.process.samples, level)
-        bets = Bets.on([self.audit.cases[at] for at in self.laws])
+        spoke = [at for at, found in self.laws.items() if not _only_faults(found)]
+        bets = Bets.on([self.audit.cases[at] for at in spoke])
         seen = [name for group in bets.twins.values() for name in group]
-        tolerance = max(float(found.tolerance) for found in self.laws.values())
-        return dict.fromkeys(seen, tolerance) | dict.fromkeys(bets.unseen)
+        tolerance = max((float(self.laws[at].tolerance) for at in spoke), default=0.0)
+        every = dict.fromkeys(name for at in self.laws for name in self.audit.cases[at].laws)
+        return dict.fromkeys(seen, tolerance) | {n: None for n in every if n not in seen}
 
     def _diagnosis(self) -> Diagnosis:
         if self.gathered is not None and self.gathered.process.refuted:
-            return weighed(self.gathered.process.weights(), self.gathered.bets.twins)
+            process = self.gathered.process
+            seen = [(case.wanted, process.counts(at)) for at, case in enumerate(self.sampled)]
+            weights = surprise_shared(process.weights(), seen)
+            return weighed(weights, self.gathered.bets.twins, enough=CLEAR_LEAD)
         cases = [self.audit.cases[at] for at in self.laws]
         slack = max(float(found.tolerance) for found in self.laws.values())
         return by_law(cases, [found.law for found in self.laws.values()], slack)
 
     def _findings(self) -> list[Finding]:
-        findings = []
-        for at, case in enumerate(self.audit.cases):
-            if at in self.laws:
-                findings.append(_enumerated(case, self.laws[at]))
-            elif self.gathered is not None:
-                counts = self.gathered.process.counts(self.rest.index(at))
-                findings.append(_counted(case, counts, self.gathered))
-        return findings
+        found = [_enumerated(self.audit.cases[at], law) for at, law in self.laws.items()]
+        if self.gathered is None:
+            return found
+        counts = self.gathered.process.counts
+        return found + [_counted(c, counts(at), self.gathered) for at, c in enumerate(self.sampled)]
 
     def _faults(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -347,8 +393,36 @@ class _Reporter:
             found[what] = f"in {times:,} of {self.gathered.calls if self.gathered else 0:,} calls"
         return found
 
-    def _notes(self) -> list[tuple[int, str]]:
-        return [(at, n) for at, law in self.laws.items() for n in (*law.findings, *law.remarks)]
+    def _notes(self) -> list[str]:
+        laws = [
+            f"{self.audit.cases[at].name}: {note}"
+            for at, law in self.laws.items()
+            for note in (*law.findings, *law.remarks)
+        ]
+        noticed: dict[str, list[str]] = {}
+        for case in self.sampled:
+            for note in case.noticed:
+                noticed.setdefault(note, []).append(case.name)
+        return [*laws, *(f"{note}: on {', '.join(names)}" for note, names in noticed.items())]
+
+    def _not_checked(self) -> list[str]:
+        """Say which checks of the enumeration were not made, or made otherwise."""
+        if self.gathered is None or self.audit.signature not in SAMPLED_ONLY:
+            return []
+        return [f"where it was sampled, {SAMPLED_ONLY[self.audit.signature]}"]
+
+
+_INPUTS = f"inputs changed in place were looked for in its first {WATCHED_CALLS:,} calls on each"
+
+SAMPLED_ONLY = {
+    "step": f"{_INPUTS} input",
+    "block": f"{_INPUTS} input; whether rows after the end are read was not looked at",
+    "batch": (
+        f"{_INPUTS} input; each request stood in either slot beside the other, never alone or "
+        f"beside one of its own length; shared luck was looked for in the first token of each"
+    ),
+}
+"""For each signature, how sampling looks for what enumeration checks beside the law."""
 
 
 def _finite(value: float) -> float | None:
@@ -366,6 +440,10 @@ def _right_tokens(found: Enumeration) -> bool:
         any(isinstance(outcome, Fault) for outcome in found.law)
         and max(over, default=Fraction(0)) <= found.tolerance
     )
+
+
+def _only_faults(found: Enumeration) -> bool:
+    return all(isinstance(outcome, Fault) for outcome in found.law)
 
 
 def _case_verdict(found: Enumeration) -> str:

@@ -1,4 +1,4 @@
-"""Small worlds for block verifiers, and one sampled round of a verifier in them.
+"""Small worlds for block verifiers, and sampled rounds of a verifier or a batch of them.
 
 Completing a round with plain draws from the target must give the target's joint law of k + 1
 tokens (`draftproof.proof` says why that is enough), so an outcome is a text of k + 1 tokens, and
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from draftproof.audit.explore import explore_symbols
-from draftproof.audit.foreign import Fault, Foreign, read_verdict
+from draftproof.audit.foreign import Fault, Foreign, Outcome, read_batch, read_verdict
 from draftproof.audit.shapes import Rows, Text
 from draftproof.backends.table import Table, fractions
 from draftproof.dist import Row
@@ -77,6 +77,46 @@ def _verdict(judge: Verifier, target: Row, draft: Row, chain: Text, rng: Any) ->
     return int(accepted), int(token)
 
 
+class _Seat:
+    """One request in its world, played with floats: drafts, rows along them, and completion."""
+
+    def __init__(self, world: BlockWorld) -> None:
+        self._rows, self.k = world.rows.as_floats(), world.k
+        self._along = cache(self._rows_along)
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        return self._rows.size
+
+    def _rows_along(self, chain: Text) -> tuple[Row, Row]:
+        return self._rows.target_rows(chain), self._rows.draft_rows(chain)
+
+    def _draw(self, table: Table, text: Text, rng: np.random.Generator) -> Text:
+        return (*text, int(rng.choice(self.size, p=table.row(text))))
+
+    def drafted(self, rng: np.random.Generator) -> Text:
+        """Draft a chain of k tokens."""
+        chain: Text = ()
+        for _ in range(self.k):
+            chain = self._draw(self._rows.draft, chain, rng)
+        return chain
+
+    def inputs(self, chain: Text) -> tuple[Row, Row, Row]:
+        """Give what a verifier is handed for this chain, as copies."""
+        target, draft = (rows.copy() for rows in self._along(chain))
+        return target, draft, np.array(chain, dtype=np.int64)
+
+    def completed(self, emitted: Outcome, rng: np.random.Generator) -> Text | Fault:
+        """Complete what a verifier emitted to k + 1 tokens by plain draws from the target."""
+        if not isinstance(emitted, tuple):
+            return emitted if isinstance(emitted, Fault) else self.completed((emitted,), rng)
+        text: Text = tuple(token for token in emitted if isinstance(token, int))
+        while len(text) <= self.k:
+            text = self._draw(self._rows.target, text, rng)
+        return text
+
+
 class BlockSampler:
     """Plays rounds of a verifier in one world with floats.
 
@@ -89,32 +129,42 @@ class BlockSampler:
     """
 
     def __init__(self, world: BlockWorld, foreign: Foreign) -> None:
-        self._rows, self._k, self._foreign = world.rows.as_floats(), world.k, foreign
-        self._along = cache(self._rows_along)
-
-    def _rows_along(self, chain: Text) -> tuple[Row, Row]:
-        return self._rows.target_rows(chain), self._rows.draft_rows(chain)
-
-    def _draw(self, table: Table, text: Text, rng: np.random.Generator) -> Text:
-        return (*text, int(rng.choice(self._rows.size, p=table.row(text))))
+        self._seat, self._foreign = _Seat(world), foreign
 
     def __call__(self, rng: np.random.Generator) -> Text | Fault:
         """Draft a chain, let the verifier judge it, and complete what it emits."""
-        chain: Text = ()
-        for _ in range(self._k):
-            chain = self._draw(self._rows.draft, chain, rng)
-        text = self._judged(chain, rng)
-        while not isinstance(text, Fault) and len(text) <= self._k:
-            text = self._draw(self._rows.target, text, rng)
-        return text
+        chain = self._seat.drafted(rng)
+        value = self._foreign.sampled(rng, *self._seat.inputs(chain))
+        emitted = value if isinstance(value, Fault) else read_verdict(value, chain, self._seat.size)
+        return self._seat.completed(emitted, rng)
 
-    def _judged(self, chain: Text, rng: np.random.Generator) -> Text | Fault:
-        target, draft = (rows.copy() for rows in self._along(chain))
-        value = self._foreign.sampled(rng, target, draft, np.array(chain, dtype=np.int64))
-        emitted = value if isinstance(value, Fault) else read_verdict(value, chain, len(target[0]))
-        if isinstance(emitted, tuple):
-            return tuple(token for token in emitted if isinstance(token, int))
-        return emitted if isinstance(emitted, Fault) else (emitted,)
+
+class BatchSampler:
+    """Plays rounds of a batched verifier with floats: one request in each world, in this order.
+
+    Examples
+    --------
+    >>> from draftproof.audit.suspects_blocks import TOKEN_WISE
+    >>> def batch(target_rows, draft_rows, draft_tokens, rng):
+    ...     requests = zip(target_rows, draft_rows, draft_tokens)
+    ...     return [TOKEN_WISE.judge(*request, rng) for request in requests]
+    >>> play = BatchSampler([BLOCK_WORLDS[0].rolled(r, r + 1) for r in (0, 1)], Foreign(batch))
+    >>> [len(text) for text in play(np.random.default_rng(0))]
+    [2, 3]
+    """
+
+    def __init__(self, worlds: Sequence[BlockWorld], foreign: Foreign) -> None:
+        self._seats, self._foreign = [_Seat(world) for world in worlds], foreign
+
+    def __call__(self, rng: np.random.Generator) -> tuple[Text | Fault, ...]:
+        """Draft for every request, let the batch be judged, and complete what each emits."""
+        chains = [seat.drafted(rng) for seat in self._seats]
+        given = [seat.inputs(chain) for seat, chain in zip(self._seats, chains, strict=True)]
+        value = self._foreign.sampled(rng, *([one[at] for one in given] for at in range(3)))
+        read = read_batch(value, chains, self._seats[0].size)
+        return tuple(
+            seat.completed(emitted, rng) for seat, emitted in zip(self._seats, read, strict=True)
+        )
 
 
 def _rows(*lines: str) -> Sequence[Row]:

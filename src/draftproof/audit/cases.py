@@ -7,19 +7,21 @@ verifier texts of k + 1 tokens; everything after this module treats them alike.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from draftproof.audit.blocks import BLOCK_WORLDS, BlockSampler, BlockWorld
+from draftproof.audit.blocks import BLOCK_WORLDS, BatchSampler, BlockSampler, BlockWorld
 from draftproof.audit.catalogue import STEP_SUSPECTS
 from draftproof.audit.enumerate import Enumeration, enumerate_sampler
 from draftproof.audit.foreign import LUCK, Fault, Foreign, check_choice, read_token
 from draftproof.audit.pairs import PAIRS, Pair, spelled
+from draftproof.audit.shapes import Text
 from draftproof.audit.suspects import Suspect, laws_of, same_law
 from draftproof.audit.suspects_blocks import BLOCK_SUSPECTS
 from draftproof.backends.table import Table
@@ -51,6 +53,12 @@ class Case:
         Runs the function once with floats: an index, or what went wrong.
     enumerate
         Finds the law of the function exactly, or raises `NeedsNumbers`.
+    noticed
+        What `sample` noticed beside the outcomes so far: inputs changed in place.
+    tied
+        Whether two tokens of a row are equally likely, so that their order is the code's affair.
+    companions
+        Further cases to sample where this one cannot be enumerated.
     """
 
     name: str
@@ -60,6 +68,9 @@ class Case:
     laws: Mapping[str, Row]
     sample: Callable[[np.random.Generator], int | Fault]
     enumerate: Callable[[], Enumeration]
+    noticed: dict[str, None] = field(default_factory=dict)
+    tied: bool = False
+    companions: tuple[Case, ...] = ()
 
     def visible(self) -> dict[str, Row]:
         """Give the laws of the suspects that show on this input."""
@@ -97,12 +108,63 @@ class Source:
         return {"luck": self.luck, "uniforms": self.uniforms, "seconds": CALL_SECONDS}
 
 
+WATCHED_CALLS = 2_000
+"""In so many of the first sampled calls of a function its inputs are compared afterwards."""
+
+
+def noticing(
+    fn: Callable[..., Any], names: Sequence[str], noted: dict[str, None]
+) -> Callable[..., Any]:
+    """Give the function; what its first calls change in place is written into `noted`.
+
+    Examples
+    --------
+    >>> noted = {}
+    >>> halve = noticing(lambda p, q, rng: p.__itruediv__(2), ("p", "q"), noted)
+    >>> _ = halve(np.ones(2), np.ones(2), None)
+    >>> list(noted)
+    ['it changes its input p in place']
+    """
+    calls = itertools.count()
+
+    def watched(*arguments: Any) -> Any:
+        if next(calls) >= WATCHED_CALLS:
+            return fn(*arguments)
+        before = [_copied(argument) for argument in arguments[: len(names)]]
+        try:
+            return fn(*arguments)
+        finally:
+            for name, given, kept in zip(names, arguments, before, strict=False):
+                if not _unchanged(given, kept):
+                    noted[f"it changes its input {name} in place"] = None
+
+    return watched
+
+
+def _copied(argument: Any) -> Any:
+    return [_copied(one) for one in argument] if isinstance(argument, list) else _array(argument)
+
+
+def _array(argument: Any) -> Row:
+    """Copy an array or a tensor as an array."""
+    if hasattr(argument, "detach"):
+        argument = argument.detach().double().cpu().numpy()
+    return np.array(argument)
+
+
+def _unchanged(given: Any, kept: Any) -> bool:
+    if isinstance(kept, list):
+        return len(given) == len(kept) and all(map(_unchanged, given, kept))
+    return bool(np.array_equal(_array(given), kept, equal_nan=True))
+
+
 def step_case(
     fn: Callable[..., Any], pair: Pair, suspects: Sequence[Suspect], source: Source = Source()
 ) -> Case:
     """Give the case of a speculative step ``fn(p, q, rng)`` on one pair of rows."""
     p, q = pair.p.astype(np.float64), pair.q.astype(np.float64)
-    size, foreign = len(p), source.of(fn)
+    size, noted = len(p), dict[str, None]()
+    foreign = source.of(noticing(fn, ("p", "q"), noted))
 
     def sample(rng: np.random.Generator) -> int | Fault:
         value = foreign.sampled(rng, p.copy(), q.copy())
@@ -116,14 +178,39 @@ def step_case(
         laws=laws_of(suspects, pair.p if size <= 64 else p, pair.q if size <= 64 else q),
         sample=sample,
         enumerate=lambda: enumerate_sampler(fn, pair.p, pair.q, **source.options),
+        noticed=noted,
+        tied=_has_ties(pair.p) or _has_ties(pair.q),
     )
+
+
+def _has_ties(row: Row) -> bool:
+    possible = row[row > 0].tolist()
+    return len(set(possible)) < len(possible)
+
+
+BLOCK_INPUTS = ("target_rows", "draft_rows", "draft_tokens")
 
 
 def block_case(fn: Callable[..., Any], world: BlockWorld, source: Source = Source()) -> Case:
     """Give the case of a block verifier in one world."""
-    texts = world.texts
-    place = {text: at for at, text in enumerate(texts)}
-    play = BlockSampler(world, source.of(fn))
+    noted: dict[str, None] = {}
+    play = BlockSampler(world, source.of(noticing(fn, BLOCK_INPUTS, noted)))
+
+    def whole() -> Enumeration:
+        return enumerate_sampler(
+            fn, world.target, world.draft, signature="block", k=world.k, **source.options
+        )
+
+    return replace(_over_texts(world, play, whole), noticed=noted)
+
+
+def _over_texts(
+    world: BlockWorld,
+    play: Callable[[np.random.Generator], Text | Fault],
+    find: Callable[[], Enumeration],
+) -> Case:
+    """Give the case of a request in one world, whose rounds `play` plays."""
+    place = {text: at for at, text in enumerate(world.texts)}
 
     def sample(rng: np.random.Generator) -> int | Fault:
         text = play(rng)
@@ -133,13 +220,11 @@ def block_case(fn: Callable[..., Any], world: BlockWorld, source: Source = Sourc
     return Case(
         name=world.name,
         rows=f"k = {world.k}, first rows p = {spelled(p)}, q = {spelled(q)}",
-        outcomes=texts,
+        outcomes=world.texts,
         wanted=world.wanted(),
         laws=block_laws(world),
         sample=sample,
-        enumerate=lambda: enumerate_sampler(
-            fn, world.target, world.draft, signature="block", k=world.k, **source.options
-        ),
+        enumerate=find,
     )
 
 
@@ -158,8 +243,9 @@ LENGTHS = (1, 2)
 def batch_cases(fn: Callable[..., Any], world: BlockWorld, source: Source = Source()) -> list[Case]:
     """Give the cases of a batched verifier in one world: one for each request of a batch of two.
 
-    Enumeration looks at the batch as a whole, neighbours and slots included; sampling watches
-    one request beside a neighbour that needs no luck.
+    Enumeration looks at the batch as a whole, neighbours and slots included. Where it cannot,
+    each request is sampled in either slot beside the other, which drafts another number of
+    tokens, and the first tokens of the two are sampled together: shared luck shows there.
     """
 
     @cache
@@ -168,12 +254,53 @@ def batch_cases(fn: Callable[..., Any], world: BlockWorld, source: Source = Sour
             fn, world.target, world.draft, signature="batch", k=LENGTHS, **source.options
         )
 
-    def alone(request: int) -> Case:
-        own = world.rolled(request, LENGTHS[request])
-        case = block_case(_beside_a_neighbour(fn, request), own, source)
-        return replace(case, enumerate=lambda: _of_request(whole(), request))
+    noted: dict[str, None] = {}
+    own = [world.rolled(request, LENGTHS[request]) for request in range(len(LENGTHS))]
+    foreign = source.of(noticing(fn, BLOCK_INPUTS, noted))
+    plays = [BatchSampler(own, foreign), BatchSampler(own[::-1], foreign)]
 
-    return [alone(request) for request in range(len(LENGTHS))]
+    def of(request: int, slot: int) -> Case:
+        play = plays[slot != request]
+        case = _over_texts(
+            own[request], lambda rng: play(rng)[slot], lambda: _of_request(whole(), request)
+        )
+        where = case.name if slot == request else f"{case.name}, in the other slot"
+        return replace(case, name=where, noticed=noted)
+
+    together = _together(world, own, plays[0], lambda: _of_request(whole(), 0))
+    return [
+        replace(of(0, 0), companions=(of(0, 1), together)),
+        replace(of(1, 1), companions=(of(1, 0),)),
+    ]
+
+
+def _together(
+    world: BlockWorld,
+    own: Sequence[BlockWorld],
+    play: BatchSampler,
+    find: Callable[[], Enumeration],
+) -> Case:
+    """Give the case of what two requests of a batch emit first, jointly."""
+    size = world.rows.size
+    first, second = (one.target.row(()) for one in own)
+
+    def sample(rng: np.random.Generator) -> int | Fault:
+        texts = play(rng)
+        fault = next((text for text in texts if isinstance(text, Fault)), None)
+        if fault is not None:
+            return fault
+        one, other = (text[0] for text in texts if not isinstance(text, Fault))
+        return one * size + other
+
+    return Case(
+        name=f"{world.name}, both requests together",
+        rows=f"the first token of each, rows {spelled(first)} and {spelled(second)}",
+        outcomes=tuple(itertools.product(range(size), repeat=2)),
+        wanted=np.outer(first, second).ravel(),
+        laws={},
+        sample=sample,
+        enumerate=find,
+    )
 
 
 def _of_request(found: Enumeration, request: int) -> Enumeration:
@@ -184,27 +311,6 @@ def _of_request(found: Enumeration, request: int) -> Enumeration:
         return {key[1]: weight for key, weight in parts if key[0] == request}
 
     return replace(found, law=own(found.law), wanted=own(found.wanted))
-
-
-def _beside_a_neighbour(fn: Callable[..., Any], slot: int) -> Callable[..., Any]:
-    """Turn a batched verifier into a block verifier: one request watched, one beside it.
-
-    The neighbour drafts one token that both models are certain of, so its length differs and it
-    needs no luck.
-    """
-
-    def judge(target: Any, draft: Any, tokens: Any, rng: Any) -> Any:
-        sure = target[:1] * 0
-        sure[:, 0] = 1
-        both = sure.repeat(2, 1) if hasattr(sure, "new_zeros") else np.repeat(sure, 2, axis=0)
-        requests = [(target, draft, tokens), (both, sure, tokens[:1] * 0)]
-        ordered = requests if slot == 0 else requests[::-1]
-        answers = fn(*([part[at] for part in ordered] for at in range(3)), rng)
-        if not isinstance(answers, list | tuple) or len(answers) != len(ordered):
-            return answers
-        return answers[slot]
-
-    return judge
 
 
 def cases_for(

@@ -14,11 +14,12 @@ import itertools
 import json
 import math
 import re
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -33,6 +34,11 @@ Listing: TypeAlias = Mapping[Key, float]
 RETRIED = frozenset({408, 409, 425, 429})
 CERTAIN = -1e-9
 """A best logprob above this says p = 1, which is what an absent row is reported as."""
+
+SHORTEST = 1e-3
+"""The least time-out of a socket, in seconds; 0 would mean something else."""
+
+PIECE = 1 << 16
 
 _NUMBERED = re.compile(r"token_id:(\d+)\Z")
 
@@ -170,6 +176,72 @@ class Refusal(ServerError):
     """The server understood and refused (a 4xx status other than "busy")."""
 
 
+class Spent(ServerError):
+    """Nothing more may be asked: the time or the number of requests is used up."""
+
+
+TIME_IS_UP = "the time ran out"
+
+
+class Purse:
+    """What may still be spent on servers, in time and in completion requests, tries included.
+
+    One purse is shared by all clients of an audit. Safe to use from several threads.
+
+    Parameters
+    ----------
+    seconds
+        Time that everything may take, from now on.
+    clock
+        Tells the time in seconds.
+
+    Examples
+    --------
+    >>> purse = Purse()
+    >>> purse.allow(requests=1)
+    >>> purse.take()
+    >>> purse.take()
+    Traceback (most recent call last):
+    draftproof.audit.client.Spent: the requests announced beforehand were used up
+    """
+
+    def __init__(
+        self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock, self._began, self._until = clock, clock(), seconds
+        self._most = math.inf
+        self._lock = threading.Lock()
+        self.sent = 0
+
+    def allow(self, *, requests: float | None = None, seconds: float | None = None) -> None:
+        """Set how many requests, and how many seconds, the whole audit may take."""
+        self._most = self._most if requests is None else requests
+        self._until = self._until if seconds is None else seconds
+
+    @property
+    def spent(self) -> float:
+        """Seconds since it was opened."""
+        return self._clock() - self._began
+
+    @property
+    def left(self) -> float:
+        """Seconds left; 0 when the time is over."""
+        return max(self._until - self.spent, 0.0)
+
+    def check_time(self) -> None:
+        """Raise `Spent` when the time is over."""
+        if self.left <= 0:
+            raise Spent(TIME_IS_UP)
+
+    def take(self) -> None:
+        """Take one request out, or raise `Spent`."""
+        self.check_time()
+        with self._lock:
+            if self.sent >= self._most:
+                raise Spent("the requests announced beforehand were used up")
+            self.sent += 1
+
+
 class Client:
     """One server. Safe to use from several threads.
 
@@ -185,6 +257,8 @@ class Client:
         Fields added to every completion request.
     sleep
         How to wait; tests need not.
+    purse
+        What may be spent, shared with other clients; without limits by default.
     """
 
     def __init__(
@@ -196,6 +270,7 @@ class Client:
         patience: Patience | None = None,
         extra: Mapping[str, Any] | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        purse: Purse | None = None,
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -203,6 +278,7 @@ class Client:
         self.root = url.rstrip("/").removesuffix("/completions").removesuffix("/v1")
         self.patience = patience or Patience()
         self.extra = dict(extra or {})
+        self.purse = purse or Purse()
         self._model, self._sleep = model, sleep
         self._headers = {"Content-Type": "application/json"}
         if api_key:
@@ -210,7 +286,13 @@ class Client:
 
     def with_extra(self, extra: Mapping[str, Any]) -> Client:
         """Give the same server with further fields in every request."""
-        twin = Client(self.root, model=self._model, patience=self.patience, sleep=self._sleep)
+        twin = Client(
+            self.root,
+            model=self._model,
+            patience=self.patience,
+            sleep=self._sleep,
+            purse=self.purse,
+        )
         twin._headers, twin.extra = self._headers, self.extra | dict(extra)
         return twin
 
@@ -259,29 +341,71 @@ class Client:
         request = urllib.request.Request(
             f"{self.root}/v1/completions", json.dumps(body).encode(), self._headers
         )
+        self.purse.take()
         try:
-            with urllib.request.urlopen(request, timeout=self.patience.timeout) as stream:
-                moments = [time.monotonic() for line in stream if line.startswith(b"data: {")]
+            with self._opened(request) as stream:
+                moments = [now for line in self._lines(stream) if (now := _piece_at(line))]
         except (OSError, http.client.HTTPException) as error:
             raise ServerError(f"{self.root} did not stream: {error}") from error
         return [later - earlier for earlier, later in itertools.pairwise(moments)]
 
+    def _opened(self, request: urllib.request.Request) -> Any:
+        """Send a request; no wait for the server is longer than the time that is left."""
+        self.purse.check_time()
+        seconds = min(self.patience.timeout, self.purse.left)
+        return urllib.request.urlopen(request, timeout=max(seconds, SHORTEST))
+
+    def _lines(self, stream: Any) -> Iterator[bytes]:
+        """Give lines as they come, until the time is over."""
+        for line in stream:
+            self.purse.check_time()
+            yield line
+
+    def _whole(self, answer: Any) -> str:
+        """Read an answer piece by piece, so that one that trickles ends with the time."""
+        parts = []
+        while part := answer.read1(PIECE):
+            parts.append(part)
+            self.purse.check_time()
+        if answer.length:
+            raise http.client.IncompleteRead(b"".join(parts), answer.length)
+        return b"".join(parts).decode("utf-8", errors="replace")
+
     def _patiently(self, request: urllib.request.Request) -> str:
+        asks = bool(request.full_url.endswith("/completions"))
+        reason = TIME_IS_UP
         for again in range(1, self.patience.tries + 1):
             wish = None
+            if asks:
+                self.purse.take()
             try:
-                with urllib.request.urlopen(request, timeout=self.patience.timeout) as answer:
-                    return str(answer.read().decode("utf-8", errors="replace"))
+                with self._opened(request) as answer:
+                    return self._whole(answer)
             except urllib.error.HTTPError as error:
-                with error:
-                    said = error.read(300).decode("utf-8", errors="replace")
-                reason, wish = f"{error.code} {said}", error.headers.get("Retry-After")
+                reason, wish = f"{error.code} {_said(error)}", error.headers.get("Retry-After")
                 if error.code < 500 and error.code not in RETRIED:
                     raise Refusal(f"{request.full_url} refused: {reason}") from None
             except (OSError, http.client.HTTPException) as error:
                 reason = f"{type(error).__name__}: {error}"
+            pause = self.patience.before(again, wish)
+            if pause >= self.purse.left:
+                raise Spent(f"{TIME_IS_UP} ({request.full_url}: {reason})")
             if again < self.patience.tries:
-                self._sleep(self.patience.before(again, wish))
+                self._sleep(pause)
         raise ServerError(
             f"{request.full_url} did not answer in {self.patience.tries} tries; the last: {reason}"
         )
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    """Give the beginning of what came with a status of failure."""
+    try:
+        with error:
+            return error.read(300).decode("utf-8", errors="replace")
+    except (OSError, http.client.HTTPException) as worse:
+        return f"({type(worse).__name__}: {worse})"
+
+
+def _piece_at(line: bytes) -> float | None:
+    """Give the moment of a piece of a streamed answer; None for other lines."""
+    return time.monotonic() if line.startswith(b"data: {") else None

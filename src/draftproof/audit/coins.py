@@ -10,7 +10,7 @@ probability vector gives an error, never a token.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,6 +205,51 @@ def check_coins(
     check_choice("form", form, FORMS)
     foreign = Foreign(fn, check_choice("luck", luck, LUCK), uniforms, seconds)
     return [_run(foreign, signature, form, case) for case in cases]
+
+
+UNTRIED = ("it could not be scripted", "it did not return within")
+"""How a finding begins that says nothing: one and the same coin for ever may never end a loop."""
+
+
+def _tried(finding: CoinFinding) -> bool:
+    return not finding.seen.startswith(UNTRIED)
+
+
+def wrong_edges(found: Sequence[CoinFinding]) -> list[CoinFinding]:
+    """Give the scripted coins on rows that are rows at which a verifier was wrong."""
+    return [one for one in found if not one.ok and _tried(one) and one.about != ERROR]
+
+
+def edge_remarks(found: Sequence[CoinFinding]) -> list[str]:
+    """Sum up what scripted coins showed, for a report; nothing where every edge is right.
+
+    Examples
+    --------
+    >>> found = check_coins(lambda p, q, rng: int(np.argmax(q)))
+    >>> edge_remarks(found)[0][:28], len(wrong_edges(found))
+    ('edge coins: 10 of 19 wrong, ', 10)
+    """
+    wrong = wrong_edges(found)
+    remarks = []
+    if wrong:
+        coins = sum(one.about != ERROR for one in found)
+        shown = "; ".join(f"{one.case}: wanted {one.wanted}, but {one.seen}" for one in wrong[:6])
+        more = f"; and {len(wrong) - 6} more" if len(wrong) > 6 else ""
+        remarks.append(
+            f"edge coins: {len(wrong)} of {coins} wrong, too rare for the law to show (u = 0 is "
+            f"met once in 2**53 draws, or in 2**24): {shown}{more}"
+        )
+    blind = [one.case for one in found if one.about == ERROR and not one.ok and _tried(one)]
+    if blind:
+        remarks.append(
+            f"rows that are none give a token where an error belongs: {'; '.join(blind)}"
+        )
+    untried = [one for one in found if not _tried(one)]
+    if untried:
+        many = f"{len(untried)} of {len(found)}" if len(untried) < len(found) else "none"
+        fate = "could not be tried" if len(untried) < len(found) else "could be tried"
+        remarks.append(f"edge coins: {many} {fate} ({untried[0].seen})")
+    return remarks
 
 
 def _run(foreign: Foreign, signature: str, form: str, case: Case) -> CoinFinding:

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from draftproof.audit.blocks import BLOCK_WORLDS
 from draftproof.audit.cases import Case, block_laws
 from draftproof.audit.catalogue import STEP_SUSPECTS
-from draftproof.audit.evidence import OPEN, EProcess
+from draftproof.audit.evidence import OPEN, SURPRISE, Counts, EProcess
+from draftproof.audit.foreign import Fault
 from draftproof.audit.loop_bugs import LOOP_BUGS, LOOP_WORLDS, LoopBug, loop_laws
 from draftproof.audit.pairs import PAIRS
+from draftproof.audit.sequential import CLEAR_LEAD
 from draftproof.audit.suspects import SAME, Suspect, grouped, laws_of, same_law
 from draftproof.audit.suspects_blocks import BLOCK_SUSPECTS, BlockSuspect
 from draftproof.dist import Row, RowLike, check_pair, check_row
@@ -61,22 +64,31 @@ class Diagnosis:
         Suspects that no input tried can tell from the best one.
     telling
         For each twin, an input that would tell, in words.
+    agreement
+        Where the law found is that bug's but for the order of ties: on which inputs, in words.
     """
 
     suspects: tuple[Named, ...] = ()
     best: str | None = None
     twins: tuple[str, ...] = ()
     telling: tuple[str, ...] = ()
+    agreement: str = ""
 
     def sentences(self) -> list[str]:
         """Say it in words."""
         if self.best is None:
-            return ["It matches no suspect in the catalogue."] if self.suspects else []
+            return [self._unnamed()] if self.suspects else []
         known = next(one for one in self.suspects if one.name == self.best)
         said = [f"Likeliest cause: {self.best} ({known.about})."]
         if known.references:
             said.append(f"Reported in {', '.join(known.references)}.")
-        return [*said, *self.telling]
+        return [*said, *([self.agreement] if self.agreement else []), *self.telling]
+
+    def _unnamed(self) -> str:
+        if [one.name for one in self.suspects] == [OPEN] or self.suspects[0].weight >= CLEAR_LEAD:
+            return "It matches no suspect in the catalogue."
+        possible = [f"{one.name} ({one.weight:.0%})" for one in self.suspects if one.weight >= 0.01]
+        return f"Too little was seen to name the bug. Still possible: {', '.join(possible)}."
 
 
 LEAST_SHOWN = 1e-3
@@ -89,10 +101,13 @@ def _named(name: str, weight: float) -> Named:
     return Named(name, weight, about, known.references if known else ())
 
 
-def weighed(weights: Mapping[str, float], twins: Mapping[str, Sequence[str]]) -> Diagnosis:
+def weighed(
+    weights: Mapping[str, float], twins: Mapping[str, Sequence[str]], *, enough: float = 0.0
+) -> Diagnosis:
     """Make a diagnosis of weights by name, where `twins` holds every name's group.
 
-    A group shares its weight evenly, and its first member is the best.
+    A group shares its weight evenly, and its first member is the best; none is named where the
+    leading group holds less than `enough`.
     """
     shares = {
         name: weight / len(twins.get(first, (first,)))
@@ -102,37 +117,91 @@ def weighed(weights: Mapping[str, float], twins: Mapping[str, Sequence[str]]) ->
     }
     first = max(weights, key=lambda name: weights[name])
     suspects = sorted((_named(*item) for item in shares.items()), key=lambda one: -one.weight)
-    if first == OPEN:
+    if first == OPEN or weights[first] < enough:
         return Diagnosis(tuple(suspects))
     others = tuple(name for name in twins.get(first, ()) if name != first)
     telling = tuple(telling_sentence(first, other) for other in others)
     return Diagnosis(tuple(suspects), first, others, telling)
 
 
-def matching(
-    cases: Sequence[Case], laws: Sequence[Mapping[Hashable, Fraction]], slack: float = SAME
-) -> list[str]:
-    """Name the suspects whose law is the law seen, in every case; the most telling first."""
-    seen = [case.as_row(law).astype(np.float64) for case, law in zip(cases, laws, strict=True)]
-    names = dict.fromkeys(name for case in cases for name in case.laws)
-    return [
-        name
-        for name in names
-        if all(
-            name in case.laws and _distance(case.laws[name], row) < slack
-            for case, row in zip(cases, seen, strict=True)
-        )
-    ]
+def surprise_shared(
+    weights: Mapping[str, float], seen: Sequence[tuple[Row, Counts]]
+) -> dict[str, float]:
+    """Weigh the open bet anew after tokens that the target cannot emit.
+
+    While evidence is gathered it holds them all but impossible (`evidence.SURPRISE`), so one such
+    token would name whichever suspect emits them at all. Here it bets on their frequency: the
+    Beta(1/2, 1/2) mixture over the rows that have such tokens, evenly among them.
+
+    Parameters
+    ----------
+    weights
+        Share of the evidence by name, `evidence.OPEN` among them.
+    seen
+        For each row the target's law, and how often each token came out.
+    """
+    rows = [(wanted == 0, counts) for wanted, counts in seen if (wanted == 0).any()]
+    beyond = [(int(counts[none].sum()), int(none.sum()), none.size) for none, counts in rows]
+    met, total = sum(times for times, _, _ in beyond), sum(int(c.sum()) for _, c in rows)
+    if met == 0:
+        return dict(weights)
+    fair = special.betaln(met + 0.5, total - met + 0.5) - special.betaln(0.5, 0.5)
+    fair -= sum(times * math.log(among) for times, among, _ in beyond)
+    counted = sum(times * math.log(SURPRISE / size) for times, _, size in beyond)
+    logs = {name: math.log(share) if share > 0 else -math.inf for name, share in weights.items()}
+    logs[OPEN] += float(fair) - counted
+    top = max(logs.values())
+    shares = {name: math.exp(log - top) for name, log in logs.items()}
+    return {name: share / sum(shares.values()) for name, share in shares.items()}
+
+
+ENOUGH_INPUTS = 2
+"""Inputs without ties that must tell before a suspect is named by these alone."""
 
 
 def by_law(
     cases: Sequence[Case], laws: Sequence[Mapping[Hashable, Fraction]], slack: float = SAME
 ) -> Diagnosis:
-    """Diagnose laws that were found, each probability to within `slack`."""
-    same = matching(cases, laws, max(slack, SAME))
-    if not same:
-        return weighed({OPEN: 1.0}, {})
-    return weighed({same[0]: 1.0}, {same[0]: same})
+    """Diagnose laws that were found, each probability to within `slack`.
+
+    Cases in which a fault came out say nothing here. Of the others those are compared in which
+    the law seen or a suspect's is not the target's. A suspect that agrees in all of them is
+    named, with all others that do; without one, a suspect that agrees in all whose rows have no
+    ties, because the order of tokens that are equally likely is the code's own affair.
+    """
+    clean = [
+        (case, case.as_row(law))
+        for case, law in zip(cases, laws, strict=True)
+        if not any(isinstance(outcome, Fault) for outcome in law)
+    ]
+    untied = [(case, row) for case, row in clean if not case.tied]
+    for some, least in ((clean, 1), (untied, ENOUGH_INPUTS)):
+        same = _matching(some, max(slack, SAME), least)
+        if same:
+            found = weighed({same[0]: 1.0}, {same[0]: same})
+            other = [case.name for case, row in clean if not _agrees(same[0], case, row, slack)]
+            return replace(found, agreement=_but_for_ties(other)) if other else found
+    return weighed({OPEN: 1.0}, {})
+
+
+def _matching(seen: Sequence[tuple[Case, Row]], slack: float, least: int) -> list[str]:
+    """Name the suspects whose law is the law seen in every case, and that tell in enough."""
+    wrong = sum(not same_law(row, case.wanted) for case, row in seen)
+    names = dict.fromkeys(name for case, _ in seen for name in case.laws)
+    if wrong < least:
+        return []
+    return [n for n in names if all(_agrees(n, case, row, slack) for case, row in seen)]
+
+
+def _agrees(name: str, case: Case, seen: Row, slack: float) -> bool:
+    return name in case.laws and _distance(case.laws[name], seen) < max(slack, SAME)
+
+
+def _but_for_ties(other: Sequence[str]) -> str:
+    return (
+        f"Its law was found on every input without ties; where tokens are equally likely the code "
+        f"takes another than the suspect does: {', '.join(other)}."
+    )
 
 
 DIAGNOSIS_LEVEL = 1e-3

@@ -11,6 +11,9 @@ from draftproof.errors import InvalidInput, ServerError
 from draftproof.planner.metrics import Metrics, between
 from draftproof.planner.reading import read_metrics
 
+STREAMS = 3
+"""Answers that are streamed where nothing else tells."""
+
 STREAMED = 48
 """Tokens of a streamed answer that is timed."""
 
@@ -74,9 +77,10 @@ class Meter:
 
     def _timed(self, prompts: Sequence[Prompt]) -> Drafting:
         try:
-            gaps = [gap for prompt in prompts[:3] for gap in self._client.pauses(prompt, STREAMED)]
+            pauses = [self._client.pauses(prompt, STREAMED) for prompt in prompts[:STREAMS]]
         except ServerError as error:
             return Drafting(seen=False, how=f"neither metrics nor timing tell ({error})")
+        gaps = [gap for some in pauses for gap in some]
         share = sudden(gaps)
         how = f"{share:.0%} of {len(gaps)} streamed tokens came together with the one before"
         return Drafting(seen=share >= OFTEN, how=how)

@@ -3,20 +3,20 @@
 Three attempts, the most exact first: rows of fractions with random numbers that are not drawn
 yet (an exact law); rows of floats with the same (exact but for the rounding inside the code); and
 rows and random numbers as plain floats, with the points of change found by bisection (right to
-within the rounding under a stated assumption, and cross-checked with random draws).
+within the rounding under a stated assumption).
+
+Whatever was found is held against plain runs of the code (`witness`) before it is reported: a law
+they contradict is dropped for the next attempt.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from draftproof.audit.explore import (
     ASSUMPTION,
@@ -29,15 +29,12 @@ from draftproof.audit.explore import (
     explore_tape,
 )
 from draftproof.audit.foreign import LUCK, SIGNATURES, Fault, Foreign, check_choice
-from draftproof.audit.generators import Tape, TapeGenerator
 from draftproof.audit.shapes import EXAMINERS, Examined, Examiner, Explore, Rows, Text
-from draftproof.audit.symbols import DOUBLE, NeedsNumbers
+from draftproof.audit.symbols import DOUBLE, SINGLE, NeedsNumbers
+from draftproof.audit.witness import LEVEL, Witness, runs_for, witness
 from draftproof.backends.table import Table
 from draftproof.dist import RowLike
 from draftproof.errors import InvalidInput
-
-CROSS_CHECK_DRAWS = 4_000
-CROSS_CHECK_LEVEL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +61,9 @@ class Enumeration:
         What is wrong beside the law: inputs changed in place, a request that depends on its slot.
     remarks
         How the law was found, and what is only worth a look.
+    known_to
+        Total variation between this law and the code's, at most, as far as plain runs tell: None
+        where the law needs no assumption.
     """
 
     law: dict[Hashable, Fraction]
@@ -74,6 +74,7 @@ class Enumeration:
     rounding: Fraction = Fraction(0)
     findings: tuple[str, ...] = field(default=())
     remarks: tuple[str, ...] = field(default=())
+    known_to: float | None = None
 
     @property
     def tolerance(self) -> Fraction:
@@ -233,31 +234,97 @@ def enumerated(
     max_runs: int = 200_000,
 ) -> Enumeration:
     """Find the law of foreign code as `examine` looks at it; see `enumerate_sampler`."""
-    last: NeedsNumbers | None = None
+    search = _Search(examine, foreign, rows, lengths)
+    refusals: list[str] = []
     for attempt in _attempts(rows, foreign.luck, max_runs):
         try:
-            examined = examine(foreign, attempt.rows, lengths, attempt.explore)
+            found = search.found(attempt)
         except HiddenLuck:
             raise
         except NeedsNumbers as refused:
-            last = refused
+            refusals.append(str(refused).rstrip("."))
             continue
-        if attempt.rows.fractions and examined.faulty:
-            continue  # the code may only be refusing fractions; floats will tell
-        found = _report(examined, attempt)
-        if not found.sound:
-            _confirm(examined, partial(examine, foreign, attempt.rows, lengths, attempt.again))
-        return found
-    raise last or NeedsNumbers("no attempt could follow the code")
+        if found is not None:
+            return found
+    raise NeedsNumbers("; then ".join(dict.fromkeys(refusals)) or "no attempt could follow it")
 
 
 CONFIRMATIONS, CONFIRMING_RUNS = 4, 1_000
 """A refutation is found again before it is reported: so many times, or in about so many runs."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What is looked for, by one attempt after another."""
+
+    examine: Examiner
+    foreign: Foreign
+    rows: Rows
+    lengths: tuple[int, ...]
+
+    def found(self, attempt: _Attempt) -> Enumeration | None:
+        """Give what one attempt finds and plain runs bear out; None where floats will tell.
+
+        Raises
+        ------
+        NeedsNumbers
+            If the attempt could not follow the code, or plain runs contradict what it found.
+        """
+        examined = self.examine(self.foreign, attempt.rows, self.lengths, attempt.explore)
+        if attempt.rows.fractions and examined.faulty:
+            return None  # the code may only be refusing fractions
+        found = _report(examined, attempt)
+        if any(_late(outcome) for outcome in found.law):
+            return found
+        if not found.sound:
+            again = partial(self.examine, self.foreign, attempt.rows, self.lengths, attempt.again)
+            _confirm(examined, again)
+        by_assumption = attempt.method == "bisection" or not examined.asked
+        seen = self._borne_out(found, runs_for(found.gap, by_assumption=by_assumption))
+        if not by_assumption:
+            return found
+        if not found.agrees and seen.contradicts(found.wanted) is None:
+            raise NeedsNumbers(
+                f"the law found for it is off by {float(found.gap):.2g}, which {seen.runs} plain "
+                f"runs do not confirm"
+            )
+        return found if attempt.method != "bisection" else _stated(found, seen)
+
+    def _borne_out(self, found: Enumeration, runs: int) -> Witness:
+        """Give plain runs that do not contradict the law; refuse the law otherwise."""
+        seen = witness(self.examine, self.foreign, self.rows, self.lengths, runs)
+        faults = any(isinstance(part, Fault) for o in found.law for part in _parts(o))
+        if seen.faults == 1 and not faults and found.arithmetic == "fractions":
+            return seen  # models of fractions inside it, from which NumPy cannot draw
+        clash = seen.contradicts(found.law)
+        if clash is None and faults and seen.faults == 0:
+            clash = f"none of {seen.runs} plain runs ended in the fault that was found"
+        if clash is not None:
+            raise NeedsNumbers(
+                f"plain runs contradict the law found for it ({clash}): it has luck or a memory "
+                f"of its own, or treats what stands for random numbers otherwise than numbers"
+            )
+        return seen
+
+
+def _late(outcome: Hashable) -> bool:
+    return any(getattr(part, "late", False) for part in _parts(outcome))
+
+
+def _stated(found: Enumeration, seen: Witness) -> Enumeration:
+    """Say what a bisected law rests on."""
+    known_to = seen.distance(found.law)
+    remarks = (
+        f"assumed: {ASSUMPTION}",
+        f"cross-checked with {seen.runs} plain runs for each law: its total variation from the "
+        f"code's is at most {known_to:.2g}, at level {LEVEL:g}",
+    )
+    return replace(found, remarks=(*found.remarks, *remarks), known_to=known_to)
+
+
 def _confirm(first: Examined, again: Callable[[], Examined]) -> None:
     """Refuse a law that does not come out the same again: some luck was not handed over."""
-    if any(getattr(outcome, "late", False) for outcome in first.law):
+    if any(map(_late, first.law)):
         return
     for _ in range(min(max(CONFIRMING_RUNS // first.runs, 1), CONFIRMATIONS)):
         if again().law != first.law:
@@ -288,20 +355,18 @@ class _Attempt:
 def _attempts(rows: Rows, luck: str, max_runs: int) -> list[_Attempt]:
     often = itertools.chain([REPEATS], itertools.repeat(1))
 
-    def by_symbols(play: Play, _: Sequence[Text]) -> Explored:
+    def by_symbols(play: Play, _texts: Sequence[Text], _share: Fraction) -> Explored:
         """Repeat runs often where the code is met first, once for every further chain."""
         return explore_symbols(play, max_runs=max_runs, repeats=next(often))
 
-    def once_more(play: Play, _: Sequence[Text]) -> Explored:
+    def once_more(play: Play, _texts: Sequence[Text], _share: Fraction) -> Explored:
         return explore_symbols(play, max_runs=max_runs, repeats=0)
 
     floats = rows.as_floats()
 
-    def by_bisection(play: Play, texts: Sequence[Text]) -> Explored:
+    def by_bisection(play: Play, texts: Sequence[Text], _share: Fraction) -> Explored:
         points = [edge for text in texts for edge in floats.likely_edges(text)]
-        explored = explore_tape(play, points=points, max_runs=10 * max_runs)
-        _cross_check(play, explored)
-        return replace(explored, runs=explored.runs + CROSS_CHECK_DRAWS)
+        return explore_tape(play, points=points, max_runs=10 * max_runs)
 
     attempts = [
         _Attempt(floats, "symbols", by_symbols, once_more),
@@ -312,15 +377,12 @@ def _attempts(rows: Rows, luck: str, max_runs: int) -> list[_Attempt]:
     return attempts
 
 
+LEAST_SINGLE = Fraction(1, 2**32)
+"""A law of floats that is off by less is off for no reason that single precision would give."""
+
+
 def _report(examined: Examined, attempt: _Attempt) -> Enumeration:
-    remarks = list(examined.remarks)
-    if attempt.method == "bisection":
-        remarks.append(f"assumed: {ASSUMPTION}")
-        remarks.append(
-            f"cross-checked with {CROSS_CHECK_DRAWS} random draws for each law, at level "
-            f"{CROSS_CHECK_LEVEL:g}"
-        )
-    return Enumeration(
+    found = Enumeration(
         law=examined.law,
         wanted=examined.wanted,
         method=attempt.method,
@@ -328,27 +390,13 @@ def _report(examined: Examined, attempt: _Attempt) -> Enumeration:
         runs=examined.runs,
         rounding=examined.rounding,
         findings=tuple(examined.findings),
-        remarks=tuple(remarks),
+        remarks=tuple(examined.remarks),
     )
-
-
-def _cross_check(play: Play, explored: Explored) -> None:
-    """Draw at random and compare; Hoeffding's bound over every outcome at once."""
-    counts: dict[Hashable, int] = {}
-    rng = np.random.default_rng(20_261_130)
-    for _ in range(CROSS_CHECK_DRAWS):
-        outcome = play(TapeGenerator(Tape((), lambda _: rng.random())))
-        counts[outcome] = counts.get(outcome, 0) + 1
-    outcomes = {**explored.law, **counts}
-    allowed = math.sqrt(math.log(2 * len(outcomes) / CROSS_CHECK_LEVEL) / (2 * CROSS_CHECK_DRAWS))
-    worst = max(
-        abs(counts.get(o, 0) / CROSS_CHECK_DRAWS - float(explored.law.get(o, 0))) for o in outcomes
-    )
-    if worst > allowed:
-        raise NeedsNumbers(
-            f"the bisected law and {CROSS_CHECK_DRAWS} random draws differ by {worst:.3f}, more "
-            f"than {allowed:.3f}: the code changes more often than was assumed"
-        )
+    single = replace(found, rounding=SINGLE)
+    if found.agrees or not found.rounding or not LEAST_SINGLE <= found.gap <= single.tolerance:
+        return found
+    remark = f"off by {float(found.gap):.0e}, the size of single precision: it computes in 32 bits"
+    return replace(single, remarks=(*found.remarks, remark))
 
 
 __all__ = ["Enumeration", "HiddenLuck", "NeedsNumbers", "TooManyBranches", "enumerate_sampler"]

@@ -36,6 +36,9 @@ SURPRISE = 1e-4
 """What the open bet gives to all tokens of probability 0 together, when bugs are weighed."""
 
 CHUNK = 2048
+HOPELESS = 35.0
+"""A bet this far behind, as a log of wealth, may stop: it is right with probability e^-35."""
+
 OPEN = "something else"
 """Name of the Dirichlet bet."""
 
@@ -70,8 +73,12 @@ class Stakes:
     @property
     def log10_now(self) -> float:
         """Evidence as it stands, as a power of ten."""
-        together = float(special.logsumexp(self._wealth)) - math.log(len(self.names))
-        return math.inf if self.impossible is not None else together / math.log(10)
+        return math.inf if self.impossible is not None else self._together() / math.log(10)
+
+    def _together(self) -> float:
+        """Log of the average wealth; the open bet is never without wealth."""
+        top = float(self._wealth.max())
+        return math.log(float(np.exp(self._wealth - top).mean())) + top
 
     @property
     def refuted(self) -> bool:
@@ -247,9 +254,12 @@ def _earlier_in_chunk(tokens: Counts) -> Counts:
 class StreamEProcess(Stakes):
     """Evidence when every token has its own row, as along a text or over many prompts.
 
-    The open bet works on the position of the token within its own row: ``u = F(x-) + v p(x)``
-    with an independent uniform v is uniform under the null, whatever the row, so its histogram
-    over equal bins is bet on like a repeated row.
+    The open bet works on the place of the token within its own row, the likeliest token first:
+    ``u = F + v p(x)``, where F is the mass of all likelier tokens (of equally likely ones, those
+    with a lower id) and v is an independent uniform, is uniform under the null, whatever the
+    row, so its histogram over equal bins is bet on like a repeated row. A row that is too flat
+    or too sharp moves every token the same way along this order, and so shows; in the order of
+    the ids it would cancel out.
 
     Examples
     --------
@@ -266,31 +276,68 @@ class StreamEProcess(Stakes):
     def __init__(self, names: Sequence[str], *, level: float = 1e-6) -> None:
         super().__init__(names, level)
         self.uniform: Floats = np.full(self.BINS, 1 / self.BINS)
-        self._places = EProcess(self.uniform, {}, level=self.level)
+        self.places: Counts = np.zeros(self.BINS, dtype=np.int64)
+        self._has_bet = np.zeros(len(names), dtype=np.bool_)
 
     @property
-    def places(self) -> Counts:
-        """How often a token's place in its row fell in each bin."""
-        return self._places.counts(0)
+    def silent(self) -> frozenset[str]:
+        """The bets that abstained from every token so far: nothing was seen for or against."""
+        return frozenset(n for n, bet in zip(self.names, self._has_bet, strict=False) if not bet)
+
+    @property
+    def hopeless(self) -> frozenset[str]:
+        """The bets so far behind that they may abstain from now on.
+
+        Stopping a bet by what it has lost so far is a rule known before each token, so the
+        wealth stays fair; and were its law the true one, the wealth would fall that low with
+        probability ``exp(-HOPELESS)`` at most.
+        """
+        low = min(0.0, self._together()) - HOPELESS
+        return frozenset(n for n, w in zip(self.names, self._wealth, strict=True) if w < low)
 
     def update(self, p: Row, token: int, laws: Sequence[Row | None], *, v: float) -> None:
         """Take in one token, its target row, the laws bet on (None abstains) and a uniform v."""
         self.samples += 1
+        chances = [None if law is None else float(law[token]) for law in laws]
+        self._has_bet |= np.array([chance is not None for chance in chances], dtype=np.bool_)
         if not p[token] > 0:
             self.impossible = self.impossible or self.samples
             self.crossed_at = self.crossed_at or self.samples
+            held = [-math.inf if chance is None else _log(chance) for chance in chances]
+            self._beyond += [*held, math.log(SURPRISE / len(p))]
             return
-        for at, law in enumerate(laws):
-            if law is not None:
-                ratio = float(law[token]) / float(p[token])
-                self._wealth[at] += math.log(ratio) if ratio > 0 else -math.inf
-        place = float(p[:token].sum()) + v * float(p[token])
-        self._places.update([min(int(place * self.BINS), self.BINS - 1)])
-        self._wealth[-1] = self._places._wealth[-1]
-        together = float(special.logsumexp(self._wealth)) - math.log(len(self.names))
+        wanted = math.log(p[token])
+        gains = [0.0 if chance is None else _log(chance) - wanted for chance in chances]
+        self._wealth += [*gains, self._open_gain(place_in(p, token, v))]
+        together = self._together()
         self.peak = max(self.peak, together)
         if together >= -math.log(self.level) and self.crossed_at is None:
             self.crossed_at = self.samples
+
+    def _open_gain(self, place: float) -> float:
+        """Log gain of betting on the bins seen so far, smoothed by the even spread."""
+        at = min(int(place * self.BINS), self.BINS - 1)
+        seen, hits = int(self.places.sum()), int(self.places[at])
+        self.places[at] += 1
+        return math.log((PRIOR_STRENGTH + self.BINS * hits) / (PRIOR_STRENGTH + seen))
+
+
+def place_in(p: Row, token: int, v: float) -> float:
+    """Give the place of a token in its row: the mass before it, likeliest first, and v of its own.
+
+    Examples
+    --------
+    >>> row = np.array([0.125, 0.5, 0.25, 0.125])
+    >>> [place_in(row, token, 0.0) for token in range(4)]
+    [0.75, 0.0, 0.5, 0.875]
+    """
+    before = p > p[token]
+    before[:token] |= p[:token] == p[token]
+    return float(p[before].sum()) + v * float(p[token])
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True)

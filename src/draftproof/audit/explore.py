@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
+import numpy as np
+
 from draftproof.audit.generators import SymbolicGenerator, Tape, TapeGenerator
-from draftproof.audit.symbols import Interval, NeedsNumbers, exactly
+from draftproof.audit.symbols import HiddenLuck, Interval, NeedsNumbers, exactly
 from draftproof.chance import Branch, Key
 from draftproof.errors import InvalidInput
 
@@ -29,7 +31,8 @@ REPEATS = 6
 
 T = TypeVar("T")
 Law = dict[Hashable, Fraction]
-Luck = SymbolicGenerator | TapeGenerator
+Luck = SymbolicGenerator | TapeGenerator | np.random.Generator
+"""What stands for random numbers, or ordinary luck."""
 Play = Callable[[Luck], Hashable]
 
 
@@ -37,24 +40,18 @@ class TooManyBranches(InvalidInput):
     """The code has more ways to fall than the budget allows."""
 
 
-class HiddenLuck(NeedsNumbers):
-    """The same luck gave another result: the code has luck, or a memory, of its own."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "given the same luck twice, the code did two different things: it draws from a source "
-            "that was not handed to it, or remembers earlier calls"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """A law, the runs it took, the rounding met, and uniforms that served several decisions."""
+    """A law, the runs it took, the rounding met, and uniforms that served several decisions.
+
+    `asked` is False where no run asked for any luck.
+    """
 
     law: Law
     runs: int
     rounding: Fraction = Fraction(0)
     reused: tuple[str, ...] = ()
+    asked: bool = True
 
 
 class _Replay(Branch):
@@ -73,6 +70,7 @@ def _follow(play: Play, script: list[int]) -> tuple[_Replay, SymbolicGenerator, 
     branch = _Replay(script)
     generator = SymbolicGenerator(branch)
     outcome = play(generator)
+    branch.over = True
     if len(branch.sizes) < len(script):
         raise HiddenLuck
     return branch, generator, outcome
@@ -119,7 +117,8 @@ def explore_symbols(play: Play, *, max_runs: int = 200_000, repeats: int = REPEA
         while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
             script.pop()
         if not script:
-            return Explored(law, runs, rounding, tuple(filter(None, reused)))
+            asked = bool(generator._ledger.drawn or branch.sizes)
+            return Explored(law, runs, rounding, tuple(filter(None, reused)), asked)
         if runs >= max_runs:
             raise TooManyBranches(f"the code has more than {max_runs} branches; use smaller rows.")
         script[-1] += 1

@@ -27,7 +27,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from draftproof.audit.explore import Luck, TooManyBranches
-from draftproof.audit.symbols import NeedsNumbers
+from draftproof.audit.generators import Controlled
+from draftproof.audit.symbols import REFUSALS, NeedsNumbers
 from draftproof.dist import Row
 from draftproof.errors import InvalidInput
 
@@ -53,8 +54,8 @@ class Fault:
 Outcome: TypeAlias = int | Fault | tuple[int | Fault, ...]
 
 
-class OutOfTime(Exception):
-    """The function did not come back within its time."""
+class OutOfTime(BaseException):
+    """The function did not come back within its time; no `except Exception` of its own stops it."""
 
 
 def read_token(value: Any, size: int) -> int | Fault:
@@ -153,15 +154,23 @@ def _listed(value: Any) -> Any:
 
 
 def guarded(call: Callable[[], Any]) -> Any:
-    """Call foreign code; an exception it raises becomes a `Fault`."""
+    """Call foreign code; an exception it raises becomes a `Fault`.
+
+    What was refused inside ends the call even where the code has caught it, or turned it into
+    something else.
+    """
+    REFUSALS.clear()
     try:
-        return call()
+        value = call()
     except OWN_ERRORS:
         raise
     except OutOfTime as slow:
         return Fault(str(slow), late=True)
-    except Exception as error:  # noqa: BLE001 - whatever foreign code raises is an observation
-        return Fault(f"it raised {type(error).__name__}: {_short(str(error))}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is an observation
+        value = Fault(f"it raised {type(error).__name__}: {_short(str(error))}")
+    if REFUSALS:
+        raise REFUSALS[-1]
+    return value
 
 
 def _can_interrupt() -> bool:
@@ -184,12 +193,14 @@ class _Clock:
 
     def tick(self, _signal: int, _frame: types.FrameType | None) -> None:
         if time.monotonic() > self.until:
-            self.until = math.inf
+            self.until = time.monotonic() + AGAIN
             raise OutOfTime(f"it did not return within {self.seconds:g} s")
 
 
 _CLOCK = _Clock()
 TICK = 0.05
+AGAIN = 1.0
+"""Seconds after which a call that swallowed its interruption is interrupted once more."""
 
 
 @contextmanager
@@ -220,7 +231,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         raise OutOfTime(f"it did not return within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         yield
     finally:
@@ -294,15 +305,21 @@ class Foreign:
         return Inputs(arguments)
 
     def __call__(self, rng: Luck, inputs: Inputs) -> Any:
-        """Call the function once on this luck; what it raises comes back as a `Fault`."""
-        arguments = inputs.fresh().values()
-        if self.luck == "torch":
-            from draftproof.audit import torch_luck
+        """Call the function once on this luck; what it raises comes back as a `Fault`.
 
-            with torch_luck.intercepted(rng):
-                last = torch_luck.last_argument(self.uniforms)
-                return self._guarded(lambda: self.fn(*arguments, last))
-        return self._on_numpy(rng, arguments)
+        A plain NumPy generator is ordinary luck: PyTorch's is then seeded from it.
+        """
+        arguments = inputs.fresh().values()
+        if self.luck == "numpy":
+            return self._on_numpy(rng, arguments)
+        from draftproof.audit import torch_luck
+
+        if not isinstance(rng, Controlled):
+            last = torch_luck.seeded(rng, self.uniforms)
+            return self._guarded(lambda: self.fn(*arguments, last))
+        with torch_luck.intercepted(rng):
+            last = torch_luck.last_argument(self.uniforms)
+            return self._guarded(lambda: self.fn(*arguments, last))
 
     def sampled(self, rng: np.random.Generator, *arguments: Any) -> Any:
         """Call the function once on luck that is drawn, from `rng` or from a seed drawn from it."""
@@ -314,7 +331,7 @@ class Foreign:
             return self._guarded(lambda: self.fn(*tensors, last))
         return self._on_numpy(rng, arguments)
 
-    def _on_numpy(self, rng: Luck | np.random.Generator, arguments: Iterable[Any]) -> Any:
+    def _on_numpy(self, rng: Luck, arguments: Iterable[Any]) -> Any:
         luck = rng if self.uniforms is None else rng.random(self.uniforms)
         return self._guarded(lambda: self.fn(*arguments, luck))
 

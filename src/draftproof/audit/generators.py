@@ -29,6 +29,9 @@ from draftproof.audit.symbols import (
 )
 from draftproof.chance import Branch
 
+MOST_INTEGERS = 4_096
+"""An integer below more than this is not branched over: it is a uniform, cut."""
+
 FOLLOWED = (
     "random",
     "uniform",
@@ -109,8 +112,15 @@ class Controlled(np.random.Generator):
         """Integers, each as likely as the others."""
         start, end = (0, low) if high is None else (low, high)
         count = int(end) - int(start) + bool(endpoint)
-        even = [Fraction(1, count)] * count
-        return _filled(size, lambda: int(start) + self._pick(even))
+        return _filled(size, lambda: int(start) + self._below(count))
+
+    def _below(self, count: int) -> int:
+        """Give one integer below `count`; a branch for each, while there are not too many."""
+        if count <= MOST_INTEGERS:
+            return self._pick([Fraction(1, count)] * count)
+        if self.symbolic:
+            raise NeedsNumbers(f"an integer below {count} was asked for")
+        return int(self._uniform() * count)
 
     def choice(
         self,

@@ -149,7 +149,7 @@ def loop_case(generate: Generate, world: LoopWorld, luck: str = "numpy") -> Case
         def play(rng: Luck) -> Hashable:
             return read_loop(code(rng, inputs), world)
 
-        found.law = dict(found.count(explore(play, [()]), inputs))
+        found.law = dict(found.count(explore(play, [()], Fraction(1)), inputs))
         return found
 
     first = world.target.row(world.prompt), world.draft.row(world.prompt)

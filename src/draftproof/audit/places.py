@@ -120,6 +120,13 @@ class Rows:
         known |= self._asker.rows(_at("server", one) for one in doubted)
         return [self._step(one, known) for one in found]
 
+    def per_token(self, found: Sequence[Emission]) -> float:
+        """Give how many rows have to be asked for, for each token, judging by some of them."""
+        needs = [place for one in found for place in self._first_needs(one)]
+        known = self._asker.rows(needs)
+        doubted = sum(self._doubted(one, known) for one in found)
+        return (len(needs) + doubted) / max(len(found), 1)
+
     def _first_needs(self, one: Emission) -> list[Place]:
         if one.prefix is None:
             return []

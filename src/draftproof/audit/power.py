@@ -46,12 +46,17 @@ class Growth:
             return math.inf
         z = float(stats.norm.ppf(power)) * math.sqrt(self.variance)
         root = (z + math.sqrt(z * z + 4 * self.mean * threshold)) / (2 * self.mean)
-        return math.ceil(root * root)
+        return _upwards(root * root)
 
     def _suddenly(self, power: float) -> float:
         if self.escape <= 0:
             return math.inf
-        return math.ceil(math.log(1 - power) / math.log1p(-min(self.escape, 1 - 1e-12)))
+        return _upwards(math.log(1 - power) / math.log1p(-min(self.escape, 1 - 1e-12)))
+
+
+def _upwards(samples: float) -> float:
+    """Round up to whole samples; what is beyond any number stays infinite."""
+    return math.ceil(samples) if math.isfinite(samples) else math.inf
 
 
 def growth(r: Row, p: Row) -> Growth:
@@ -67,7 +72,7 @@ def growth(r: Row, p: Row) -> Growth:
     """
     true, null = np.asarray(r, dtype=np.float64), np.asarray(p, dtype=np.float64)
     at = (true > 0) & (null > 0)
-    logs = np.log(true[at] / null[at])
+    logs = np.log(true[at]) - np.log(null[at])
     mean = float((true[at] * logs).sum())
     variance = float((true[at] * (logs - mean) ** 2).sum())
     return Growth(max(mean, 0.0), variance, float(true[null == 0].sum()))

@@ -14,8 +14,7 @@ is evidence only against the row itself is "inconclusive: numerics".
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,9 +32,9 @@ from draftproof.audit.asking import (
     turns_off,
 )
 from draftproof.audit.auditing import Bound, Finding, Report
-from draftproof.audit.client import Client
+from draftproof.audit.client import TIME_IS_UP, Client, Completion, Purse, Spent
 from draftproof.audit.diagnosis import Diagnosis
-from draftproof.audit.drafting import Drafting, Meter
+from draftproof.audit.drafting import STREAMS, Drafting, Meter
 from draftproof.audit.numerics import (
     bug_laws,
     law,
@@ -47,7 +46,7 @@ from draftproof.audit.sequential import CLEAR_LEAD, NAMING
 from draftproof.audit.server_options import ServerOptions, read_prompts
 from draftproof.audit.weighing import SUSPECTS, Evidence, diagnosis
 from draftproof.dist import Row
-from draftproof.errors import InvalidInput
+from draftproof.errors import InvalidInput, ServerError
 
 CONTROL_SHARE = 4
 """One answer in so many is asked of the control as well."""
@@ -59,6 +58,15 @@ BOUND_EVERY = 1.2
 """The bound on total variation is worked out again after so many times the tokens."""
 
 ROWS_FOR_POWER = 4
+
+FIRST_ANSWERS, FIRST_TOKENS = 8, 8
+"""Answers asked for, and tokens of them looked at closely, before the cost is told."""
+
+SPARE = 1.5
+"""So many times the requests needed may be sent, because some have to be tried again."""
+
+LAST_SHARE, LAST_SECONDS = 0.1, 10.0
+"""Part of the time, and most seconds, kept for the last look at whether drafts were verified."""
 
 __all__ = ["ServerOptions", "audit_server"]
 
@@ -90,16 +98,34 @@ def audit_server(
     ServerError
         If the server answers nothing at all; what was sampled is in the file by then.
     """
-    began = time.monotonic()
     chosen = options or ServerOptions()
     texts = read_prompts(chosen.prompts)
-    client = _client(url, chosen)
+    purse = Purse(_before_the_last_look(chosen.budget.seconds))
+    client = _client(url, chosen, purse)
+    try:
+        run = _opened(client, chosen, texts)
+    except Spent as error:
+        raise ServerError(
+            f"{client.root} did not answer within the time limit of {chosen.budget.seconds:g} s, "
+            f"and nothing was sampled ({error}); see whether it runs, or give more with "
+            f"--time-limit."
+        ) from None
+    return run.report(progress)
+
+
+def _before_the_last_look(seconds: float) -> float:
+    return seconds - min(LAST_SHARE * seconds, LAST_SECONDS)
+
+
+def _opened(client: Client, chosen: ServerOptions, texts: Sequence[str]) -> _Run:
+    """Find out what the server can do, and get ready."""
     abilities, fields = abilities_of(client, texts[0])
     reference = None if chosen.reference is None else Reference.open(chosen.reference)
     prompts = _as_given(client, texts, abilities, reference)
     clients = {"server": client} | _control(client, chosen, prompts, fields)
     header: dict[str, Any] = {"url": client.root, "model": chosen.model, "prompts": digest(texts)}
     header |= {"lists": abilities.length, "extended": abilities.extended, "tokens": PER_ANSWER}
+    meter = Meter(client, chosen.metrics_url)
     journal = Journal(chosen.resume, header | {"seed": chosen.budget.seed})
     asker = Asker(
         clients,
@@ -110,14 +136,17 @@ def audit_server(
         concurrency=chosen.concurrency,
         seed=chosen.budget.seed,
     )
-    try:
-        return _Run(client.root, chosen, asker, reference, began).report(progress)
-    finally:
-        asker.close()
+    return _Run(client.root, chosen, asker, reference, meter)
 
 
-def _client(url: str, options: ServerOptions) -> Client:
-    return Client(url, model=options.model, api_key=options.api_key, patience=options.patience)
+def _client(url: str, options: ServerOptions, purse: Purse) -> Client:
+    return Client(
+        url,
+        model=options.model,
+        api_key=options.api_key,
+        patience=options.patience,
+        purse=purse,
+    )
 
 
 def _control(
@@ -125,7 +154,7 @@ def _control(
 ) -> dict[str, Client]:
     """Give the twin server, or the same server with speculation off where it can do that."""
     if options.control is not None:
-        return {"control": _client(options.control, options)}
+        return {"control": _client(options.control, options, client.purse)}
     if turns_off(client, prompts[:2], fields):
         return {"control": client.with_extra(SPECULATION_OFF)}
     return {}
@@ -152,6 +181,16 @@ def _as_given(
     return [*known]
 
 
+def _nothing_to_judge(answers: Iterable[Completion]) -> str:
+    """Say why no answer holds a token that can be judged."""
+    if any(done.tokens for done in answers):
+        return "no token to judge: every answer ended with its first token, which is never drafted"
+    return (
+        "no target law: the answers of the server name no tokens, because their logprobs are "
+        "null or their texts are empty"
+    )
+
+
 # ---------------------------------------------------------------- the audit
 
 
@@ -164,9 +203,10 @@ class _Run:
         options: ServerOptions,
         asker: Asker,
         reference: Reference | None,
-        began: float,
+        meter: Meter,
     ) -> None:
-        self._url, self._options, self._asker, self._began = url, options, asker, began
+        self._url, self._options, self._asker, self._drafting = url, options, asker, meter
+        self._purse = asker.clients["server"].purse
         self._budget = options.budget
         twin = options.control is not None
         self._rows = Rows(asker, reference, has_control=twin)
@@ -178,7 +218,6 @@ class _Run:
             else "the server's own rows"
         )
         self._main, self._control = Evidence.at(self._budget.level), Evidence.at(self._budget.level)
-        self._drafting = Meter(asker.clients["server"], options.metrics_url)
         self._rng = np.random.default_rng(self._budget.seed)
         self._trail = [(0, 0.0)]
         self._skipped, self._next_bound = 0, 1
@@ -189,9 +228,31 @@ class _Run:
 
     def report(self, progress: Callable[[str], None]) -> Report:
         """Run it."""
-        self._prepare(progress)
-        ended = self._sample(progress)
-        drafting = self._drafting.finished(self._asker.prompts)
+        try:
+            ended = self._prepared(progress) or self._sample(progress)
+            return self._reported(ended, self._last_look())
+        finally:
+            self._asker.close()
+
+    def _prepared(self, progress: Callable[[str], None]) -> str:
+        """Get ready; say what ended the audit before it began, if anything did."""
+        try:
+            return self._prepare(progress)
+        except Spent as spent:
+            return str(spent)
+        except ServerError as error:
+            return f"the server stopped answering ({error})"
+
+    def _last_look(self) -> Drafting:
+        """See whether drafts were verified, on the time and the requests kept for that."""
+        most = self._cost.get("requests", self._purse.sent + STREAMS)
+        self._purse.allow(requests=most, seconds=self._budget.seconds)
+        try:
+            return self._drafting.finished(self._asker.prompts)
+        except ServerError as error:
+            return Drafting(seen=False, how=str(error))
+
+    def _reported(self, ended: str, drafting: Drafting) -> Report:
         verdict, reason = self._verdict(ended, drafting)
         refuted = verdict == "refuted"
         main = self._main
@@ -213,7 +274,7 @@ class _Run:
             announced=self._announced,
             trail=tuple(self._trail),
             budget=self._budget,
-            seconds=time.monotonic() - self._began,
+            seconds=self._purse.spent,
             facts=self._facts(drafting),
         )
 
@@ -224,23 +285,26 @@ class _Run:
         rows, laws = [row for row, _ in self._probe], [laws for _, laws in self._probe]
         return smallest_detectable(rows, laws, samples, self._budget.level)
 
-    def _prepare(self, progress: Callable[[str], None]) -> None:
+    def _prepare(self, progress: Callable[[str], None]) -> str:
         """Measure, announce what each bug costs, and what the audit will."""
-        begun, before = time.monotonic(), self._asker.requests
-        asks = range(len(self._asker.prompts))
-        answers = self._asker.answers("server", asks)
-        found = [
-            one
-            for ask, done in zip(asks, answers, strict=True)
-            if done is not None
-            for one in emissions(ask, self._asker.prompt(ask), done)
-        ]
+        begun, before = self._purse.spent, self._purse.sent
+        asks = range(min(len(self._asker.prompts), FIRST_ANSWERS))
+        answers = dict(zip(asks, self._asker.answers("server", asks), strict=True))
+        given = {ask: done for ask, done in answers.items() if done is not None}
+        found = [one for ask, done in given.items() for one in self._emitted(ask, done)]
+        if given and not found:
+            return _nothing_to_judge(given.values())
         remark = self._rows.measure(found)
         self._remarks += [remark] if remark else []
-        sent = max(self._asker.requests - before, 1)
+        rows = self._rows.per_token(found[:FIRST_TOKENS])
+        sent = max(self._purse.sent - before, 1)
         self._announce(found)
-        self._estimate(found, (time.monotonic() - begun) / sent)
+        self._estimate(found, len(given), rows, (self._purse.spent - begun) / sent)
         progress(self._cost_words())
+        return ""
+
+    def _emitted(self, ask: int, done: Completion) -> list[Emission]:
+        return emissions(ask, self._asker.prompt(ask), done)
 
     def _announce(self, found: Sequence[Emission]) -> None:
         settings = self._asker.abilities.settings
@@ -257,26 +321,42 @@ class _Run:
             rows_, laws_ = [row for row, _ in self._probe], [bets for _, bets in self._probe]
             self._announced = tuple(sample_sizes(rows_, laws_, self._budget.level))
 
-    def _estimate(self, found: Sequence[Emission], seconds: float) -> None:
-        """Work out the cost in requests and minutes, from what the first requests took."""
+    @property
+    def _batch(self) -> int:
+        """Answers asked for before it is looked at again whether to go on."""
+        return max(4, 2 * self._options.concurrency)
+
+    def _estimate(
+        self, found: Sequence[Emission], answers: int, rows: float, seconds: float
+    ) -> None:
+        """Work out the cost in requests and minutes, from what the first requests took.
+
+        No more than these requests are sent, whatever happens.
+        """
         absent = sum(self._rows.own(one) is None for one in found) / max(len(found), 1)
-        twin = self._options.control is not None
-        per_answer = 1 + (PER_ANSWER - 1) * (absent + twin)
-        per_answer *= 1 + ("control" in self._asker.clients) / CONTROL_SHARE
-        answers = self._budget.max_samples / (PER_ANSWER - 1)
-        requests = per_answer * answers
+        rows = max(rows, absent + (self._options.control is not None))
+        tokens = len(found) / answers if found else PER_ANSWER - 1
+        per_answer = (1 + tokens * rows) * self._with_control()
+        batches = math.ceil(self._budget.max_samples / tokens / self._batch)
+        needed = math.ceil(per_answer * batches * self._batch)
         self._cost = {
-            "requests": round(requests),
-            "minutes": round(requests * seconds / 60, 2),
+            "requests": self._purse.sent + math.ceil(SPARE * needed) + STREAMS,
+            "requests_needed": self._purse.sent + needed,
+            "minutes": round(needed * seconds / 60, 2),
             "samples": self._budget.max_samples,
             "seconds_per_request": round(seconds, 4),
         }
+        self._purse.allow(requests=self._cost["requests"] - STREAMS)
+
+    def _with_control(self) -> float:
+        return 1 + ("control" in self._asker.clients) / CONTROL_SHARE
 
     def _cost_words(self) -> str:
         cost, limit = self._cost, self._budget.seconds
         said = (
-            f"at most {cost['requests']:,} requests, about {cost['minutes']:.3g} minutes at "
-            f"{self._options.concurrency} at a time; ends after {limit:g} s in any case"
+            f"at most {cost['requests']:,} requests ({cost['requests_needed']:,} if none has to be "
+            f"tried again), about {cost['minutes']:.3g} minutes at {self._options.concurrency} at "
+            f"a time; ends after {limit:g} s in any case"
         )
         if self._asker.resumed:
             said += f"; {self._asker.resumed:,} answers are already in the file"
@@ -284,7 +364,7 @@ class _Run:
 
     def _sample(self, progress: Callable[[str], None]) -> str:
         """Ask and judge until something ends it; say what did."""
-        size, first = max(4, 2 * self._options.concurrency), 0
+        size, first = self._batch, 0
         while True:
             asks = range(first, first + size)
             self._judge("server", asks, self._main)
@@ -304,7 +384,7 @@ class _Run:
                 continue
             if who == "server":
                 self._drafting.note(done)
-            found += emissions(ask, self._asker.prompt(ask), done)
+            found += self._emitted(ask, done)
         for step in self._rows.steps(found):
             if step is None:
                 self._skipped += 1
@@ -315,6 +395,8 @@ class _Run:
         process, budget = self._main.tolerant, self._budget
         if self._asker.lost.in_a_row >= PATIENCE:
             return f"the server stopped answering ({self._asker.lost.last})"
+        if self._asker.spent and not process.samples:
+            return self._asker.spent
         if self._skipped and not process.samples:
             return "no target law: neither the server nor anything else tells the rows"
         if process.crossed_at is not None:
@@ -327,7 +409,7 @@ class _Run:
                 return f"a total variation of {budget.detect:g} was excluded"
         if process.samples >= budget.max_samples:
             return "the samples ran out"
-        return "the time ran out" if time.monotonic() - self._began > budget.seconds else ""
+        return self._asker.spent or ("" if self._purse.left > 0 else TIME_IS_UP)
 
     def _verdict(self, ended: str, drafting: Drafting) -> tuple[str, str]:
         main, level = self._main, self._budget.level
@@ -353,7 +435,9 @@ class _Run:
             return "inconclusive", f"no draft was seen: {drafting.how}"
         bound = main.strict.bound()
         if bound <= self._budget.detect:
-            return "consistent", f"a total variation of {self._budget.detect:g} was excluded"
+            return "consistent", (
+                f"a total variation of {self._budget.detect:g} was excluded over {PLACES}"
+            )
         return "inconclusive", (
             f"{ended}, before a bug of size {self._budget.detect:g} was excluded"
         )
@@ -402,6 +486,6 @@ class _Run:
             },
             "control": {"kind": kind, **self._control.summary()} if has else None,
             "cost_estimate": self._cost,
-            "requests": self._asker.requests,
+            "requests": self._purse.sent,
             "numerics": {"allowance": self._rows.allowance, "row_gap": self._rows.gap},
         }

@@ -34,7 +34,9 @@ from draftproof.dist import Row, RowLike, check_pair
 
 Text: TypeAlias = tuple[int, ...]
 Law: TypeAlias = dict[Hashable, Fraction]
-Explore: TypeAlias = Callable[[Play, Sequence[Text]], Explored]
+Explore: TypeAlias = Callable[[Play, Sequence[Text], Fraction], Explored]
+"""Explores a play that begins after one of some texts and has a share in the law that is sought;
+0 for a play that is only compared with others."""
 
 SLACK = 16
 """Two laws of one function are called different beyond so many roundings."""
@@ -133,6 +135,7 @@ class Examined:
     rounding: Fraction = Fraction(0)
     findings: dict[str, None] = field(default_factory=dict)
     remarks: dict[str, None] = field(default_factory=dict)
+    asked: bool = True
 
     @property
     def faulty(self) -> bool:
@@ -148,6 +151,7 @@ class Examined:
         """Take in what one exploration says beside its law, and give the law."""
         self.runs += explored.runs
         self.rounding = max(self.rounding, explored.rounding)
+        self.asked = self.asked and explored.asked
         for name in inputs.changed():
             self.findings[f"it changes its input {name} in place"] = None
         self.remarks.update(dict.fromkeys(explored.reused))
@@ -169,7 +173,7 @@ def examine_step(
         value = foreign(rng, inputs)
         return value if isinstance(value, Fault) else read_token(value, rows.size)
 
-    found.law = dict(found.count(explore(play, [()]), inputs))
+    found.law = dict(found.count(explore(play, [()], Fraction(1)), inputs))
     return found
 
 
@@ -184,7 +188,7 @@ def examine_round(
         value = foreign(rng, inputs)
         return value if isinstance(value, Fault) else read_tokens(value, length, rows.size)
 
-    law = found.count(explore(play, [()]), inputs)
+    law = found.count(explore(play, [()], Fraction(1)), inputs)
     _complete(found, rows, law, Fraction(1), length)
     return found
 
@@ -206,7 +210,7 @@ def examine_block(
     k = lengths[0]
     found = Examined(dict(rows.completed((), k + 1)))
 
-    def conditional(chain: Text, target_rows: Row) -> Law:
+    def conditional(chain: Text, target_rows: Row, share: Fraction) -> Law:
         inputs = foreign.inputs(
             target_rows=target_rows,
             draft_rows=rows.draft_rows(chain),
@@ -218,11 +222,11 @@ def examine_block(
             return value if isinstance(value, Fault) else read_verdict(value, chain, rows.size)
 
         prefixes = [chain[:at] for at in range(k + 1)]
-        return found.count(explore(play, prefixes), inputs)
+        return found.count(explore(play, prefixes, share), inputs)
 
     chains = sorted(rows.chains(k), key=lambda item: -item[1])
     for turn, (chain, weight) in enumerate(chains):
-        law = conditional(chain, rows.target_rows(chain))
+        law = conditional(chain, rows.target_rows(chain), weight)
         _complete(found, rows, law, weight, k + 1)
         if turn < LOOKED_AT:
             _what_is_read(found, rows, chain, law, conditional)
@@ -234,7 +238,11 @@ LOOKED_AT = 3
 
 
 def _what_is_read(
-    found: Examined, rows: Rows, chain: Text, law: Law, conditional: Callable[[Text, Row], Law]
+    found: Examined,
+    rows: Rows,
+    chain: Text,
+    law: Law,
+    conditional: Callable[[Text, Row, Fraction], Law],
 ) -> None:
     """Change target rows after a position; what stops at or before it should not notice.
 
@@ -246,7 +254,7 @@ def _what_is_read(
         changed = rows.target_rows(chain)
         for at in range(stop + 1, k + 1):
             changed[at] = _another(changed[at])
-        before, after = _stopped(law, stop), _stopped(conditional(chain, changed), stop)
+        before, after = _stopped(law, stop), _stopped(conditional(chain, changed, _ZERO), stop)
         if not any(found.differ(before.get(o, _ZERO), after.get(o, _ZERO)) for o in before | after):
             continue
         if stop == k - 1:
@@ -291,7 +299,7 @@ class _Batch:
     explore: Explore
     found: Examined
 
-    def joint(self, seats: Sequence[Seat]) -> Law:
+    def joint(self, seats: Sequence[Seat], share: Fraction) -> Law:
         """Explore one batch: the joint law of what its requests emit."""
         inputs = self.foreign.inputs(
             target_rows=[self.requests[r].target_rows(chain) for r, chain in seats],
@@ -303,11 +311,11 @@ class _Batch:
         def play(rng: Luck) -> tuple[Outcome, ...]:
             return read_batch(self.foreign(rng, inputs), [chain for _, chain in seats], size)
 
-        return self.found.count(self.explore(play, [()]), inputs)
+        return self.found.count(self.explore(play, [()], share), inputs)
 
     def alone(self, seats: Sequence[Seat], slot: int) -> Law:
         """Law of the request in one slot."""
-        return marginal(self.joint(seats), slot)
+        return marginal(self.joint(seats, _ZERO), slot)
 
 
 def marginal(joint: Law, slot: int) -> Law:
@@ -337,7 +345,7 @@ def examine_batch(
         for chain, weight in own.chains(lengths[r]):
             likely = [(o, chain if o == r else ranked[o][0]) for o in range(len(lengths))]
             other = [(o, chain if o == r else ranked[o][-1]) for o in range(len(lengths))]
-            joint = batch.joint(likely)
+            joint = batch.joint(likely, weight)
             law = marginal(joint, r)
             _complete(mixed, own, law, weight, length)
             _note_shared_luck(found, joint, len(lengths))

@@ -34,9 +34,31 @@ OWN = (str(Path(__file__).parent), str(Path(np.__file__).parent), f"{os.sep}torc
 DOUBLE = Fraction(1, 2**50)
 """Rounding allowed for each edge of a law found with 64-bit floats: four times their epsilon."""
 
+SINGLE = Fraction(1, 2**21)
+"""The same for 32-bit floats, and the most there is: a number stored in fewer bits is compared as
+the number it is, so what its own rounding does to the law is a fault of the code."""
+
+
+REFUSALS: list[NeedsNumbers] = []
+"""What was refused during the call that runs now; foreign code may have caught it."""
+
 
 class NeedsNumbers(DraftproofError, TypeError):
     """The code did something with a random number that only a plain float can answer."""
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*words)
+        REFUSALS[:] = [self]
+
+
+class HiddenLuck(NeedsNumbers):
+    """The same luck gave another result: the code has luck, or a memory, of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "given the same luck twice, the code did two different things: it draws from a source "
+            "that was not handed to it, or remembers earlier calls"
+        )
 
 
 def exactly(value: Any) -> Fraction:
@@ -82,7 +104,7 @@ def rounding_of(dtype: Any) -> Fraction:
     """
     if not isinstance(dtype, np.dtype) or dtype.kind != "f":
         return DOUBLE
-    return 4 * Fraction(float(np.finfo(dtype).eps))
+    return min(4 * Fraction(float(np.finfo(dtype).eps)), SINGLE)
 
 
 @dataclass(eq=False, slots=True)
@@ -98,6 +120,8 @@ class Interval:
 
     def below(self, bound: Fraction) -> bool:
         """Decide whether the number is below `bound`, splitting the interval if both can be."""
+        if self.branch.over:
+            raise HiddenLuck  # a number that was kept from an earlier run
         self.lines[_caller()] = None
         if bound >= self.high:
             return True
@@ -134,6 +158,19 @@ class Symbol:
 
     def __bool__(self) -> bool:
         return True
+
+    def _refuse(self, *_: Any) -> Any:
+        raise NeedsNumbers("the code did arithmetic with a random number that is not followed")
+
+    __abs__ = __pos__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _refuse
+    __divmod__ = __rdivmod__ = __complex__ = __index__ = __rtruediv__ = _refuse
+
+    def __format__(self, _: str) -> str:
+        raise NeedsNumbers("the code wrote a random number into a text")
+
+    def __str__(self) -> str:
+        raise NeedsNumbers("the code wrote a random number into a text")
 
     @classmethod
     def __torch_function__(cls, func: Any, *_: Any, **__: Any) -> Any:

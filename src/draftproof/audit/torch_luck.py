@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.audit.explore import Luck
-from draftproof.audit.symbols import NeedsNumbers, Symbol
+from draftproof.audit.generators import Controlled
+from draftproof.audit.symbols import SINGLE, NeedsNumbers, Symbol
 from draftproof.errors import MissingExtra
 
 try:
@@ -122,6 +122,14 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     "log": np.log,
 }
 
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "mul_": np.multiply,
+    "add_": np.add,
+    "sub_": np.subtract,
+    "div_": np.divide,
+}
+"""Calculations that overwrite their first operand."""
+
 BITS = {torch.float64: 53, torch.float32: 24, torch.bfloat16: 8, torch.float16: 11}
 """Bits of PyTorch's uniforms, by type: they are multiples of 2**-bits."""
 
@@ -147,7 +155,9 @@ def seeded(rng: np.random.Generator, uniforms: int | None) -> Any:
 
 def rounding_of(dtype: Any) -> Fraction:
     """Rounding allowed for each edge with numbers of this type: four times their epsilon."""
-    return 4 * Fraction(torch.finfo(dtype).eps) if dtype.is_floating_point else Fraction(0)
+    if not dtype.is_floating_point:
+        return Fraction(0)
+    return min(4 * Fraction(torch.finfo(dtype).eps), SINGLE)
 
 
 class Noise(torch.Tensor):
@@ -160,7 +170,7 @@ class Noise(torch.Tensor):
     _luck: Any
 
     @classmethod
-    def of(cls, items: Any, dtype: Any, luck: Luck) -> Noise:
+    def of(cls, items: Any, dtype: Any, luck: Controlled) -> Noise:
         """Dress an object array as a tensor."""
         form = torch.full(items.shape, float("nan"), dtype=dtype)
         noise: Noise = form.as_subclass(cls)
@@ -254,7 +264,7 @@ def _argmax(noise: Noise, dim: Any = None, keepdim: Any = False) -> Any:  # noqa
 class _Interception(TorchFunctionMode):
     """Answers what draws, and remembers which tensors were filled with noise in place."""
 
-    def __init__(self, luck: Luck) -> None:
+    def __init__(self, luck: Controlled) -> None:
         super().__init__()
         self.luck = luck
         self._filled: dict[int, tuple[Any, Noise]] = {}
@@ -269,10 +279,21 @@ class _Interception(TorchFunctionMode):
             return draw(self, func, args, named)
         if name.rstrip("_") in UNFOLLOWED:
             raise NeedsNumbers(f"the code called torch.{name}")
-        args = tuple(map(self._noise_for, args))
+        filled, args = args, tuple(map(self._noise_for, args))
+        if name in IN_PLACE and len(args) == 2 and any(isinstance(arg, Noise) for arg in args):
+            return self._calculated_in_place(filled[0], IN_PLACE[name], args)
         if any(isinstance(arg, Symbol) for arg in args):
             args = tuple(self._dressed(arg) for arg in args)
         return func(*args, **{key: self._noise_for(value) for key, value in named.items()})
+
+    def _calculated_in_place(self, target: Any, operation: Callable[..., Any], args: Any) -> Any:
+        """Put the result of a calculation with noise where its first operand was."""
+        noise = next(arg for arg in args if isinstance(arg, Noise))
+        result = _calculated(noise, operation, args)
+        if isinstance(target, Noise):
+            target._items = result._items
+            return target
+        return self.fill(target, result)
 
     def _noise_for(self, arg: Any) -> Any:
         """Give the noise a tensor was filled with, for the tensor."""
@@ -396,8 +417,7 @@ def _randint(mode: _Interception, func: Any, args: Any, named: dict[str, Any]) -
     named.pop("generator", None)
     form = func(*args, **named)
     low, high = (0, args[0]) if not isinstance(args[1], int) else args[:2]
-    even = [Fraction(1, high - low)] * (high - low)
-    picks = [low + mode.luck._pick(even) for _ in range(form.numel())]
+    picks = [low + mode.luck._below(high - low) for _ in range(form.numel())]
     return torch.tensor(picks, dtype=form.dtype).reshape(form.shape)
 
 
@@ -430,7 +450,7 @@ UNFOLLOWED = frozenset(
 
 
 @contextlib.contextmanager
-def intercepted(luck: Luck) -> Iterator[None]:
+def intercepted(luck: Controlled) -> Iterator[None]:
     """Answer PyTorch's draws from `luck` while the block runs.
 
     Examples

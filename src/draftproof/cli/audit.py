@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
 import json
 import math
+import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
@@ -24,6 +21,7 @@ from draftproof.audit.report import VERDICTS, WRONG, as_html, as_json, shown
 from draftproof.audit.sequential import Budget
 from draftproof.audit.wording import bound_words, facts_in_words
 from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
+from draftproof.cli.audit_target import LOOPS, check_flags, check_rows, kind_of, load_function
 from draftproof.cli.reading import PROBABILITY, ROW, TIME, count
 from draftproof.cli.screen import Progress, console_for, harmless
 from draftproof.dist import Row
@@ -35,9 +33,6 @@ CODES = {
     "faulty": DOES_NOT_HOLD,
     "inconclusive": INCONCLUSIVE,
 }
-
-LOOPS = {"transformers": "assistant model", "transformers-prompt-lookup": "prompt lookup"}
-"""Decode loops of libraries by name, with the way they draft."""
 
 
 @click.command(
@@ -181,13 +176,9 @@ def audit(
     """
     if html is not None and not html.parent.is_dir():
         raise InvalidInput(f"--html {html}: there is no folder {html.parent}; make it first.")
-    budget = Budget(
-        level=float(flags.pop("level")),
-        detect=float(flags.pop("detect")),
-        max_samples=flags.pop("max_samples"),
-        seconds=float(flags.pop("time_limit")),
-        seed=flags.pop("seed"),
-    )
+    check_flags(target, _given(click.get_current_context()))
+    check_rows(target_row, draft_row)
+    budget = _budget(flags)
     source = Source(flags.pop("luck"), flags.pop("uniforms"))
     with contextlib.redirect_stdout(sys.stderr):
         plan = _planned(target, budget, (target_row, draft_row), signature, source, flags)
@@ -204,6 +195,34 @@ def audit(
     return CODES[report.verdict]
 
 
+def _given(context: click.Context) -> list[str]:
+    """Give the flags that were written on the command line, as they are written there."""
+    written = click.core.ParameterSource.COMMANDLINE
+    return [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name and context.get_parameter_source(parameter.name) is written
+    ]
+
+
+def _budget(flags: dict[str, Any]) -> Budget:
+    """Take out what may be spent, and what is asked for."""
+    for name, said in (("level", "an error level"), ("detect", "a total variation to exclude")):
+        if not 0 < flags[name] < 1:
+            raise InvalidInput(
+                f"--{name} is {shown(flags[name])}; {said} lies between 0 and 1, and is neither."
+            )
+    if flags["time_limit"] <= 0:
+        raise InvalidInput("--time-limit is 0; give some time, for example 120s.")
+    return Budget(
+        level=float(flags.pop("level")),
+        detect=float(flags.pop("detect")),
+        max_samples=flags.pop("max_samples"),
+        seconds=float(flags.pop("time_limit")),
+        seed=flags.pop("seed"),
+    )
+
+
 def _planned(
     target: str,
     budget: Budget,
@@ -213,18 +232,14 @@ def _planned(
     server: dict[str, Any],
 ) -> Audit | Report:
     """Get ready; a trace or a server needs no announcement and is audited at once."""
-    if target.startswith(("http://", "https://")):
+    kind = kind_of(target)
+    if kind == "server":
         return _server(target, budget, server)
-    if target.endswith(".jsonl"):
+    if kind == "trace":
         from draftproof.audit.records import audit_records
 
         return audit_records(Path(target), budget)
-    if target in LOOPS:
-        if any(row is not None for row in rows):
-            raise InvalidInput(
-                f"--target-row and --draft-row do not apply to {target}, whose models are built "
-                f"here; leave them out."
-            )
+    if kind == "loop":
         from draftproof.audit.transformers_loop import prepare_transformers
 
         return prepare_transformers(LOOPS[target], budget=budget)
@@ -241,54 +256,6 @@ def _server(url: str, budget: Budget, flags: dict[str, Any]) -> Report:
 
     options = ServerOptions(budget=budget, **flags)
     return audit_server(url, options, lambda what: click.echo(what, err=True))
-
-
-def load_function(target: str) -> Callable[..., Any]:
-    """Give the function that ``path.py:name`` or ``module:name`` names; its file is run.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such file, module or function, or the file fails when it is run.
-    """
-    where, colon, name = target.rpartition(":")
-    if not colon or not where or not name:
-        raise InvalidInput(
-            f"TARGET is {target!r}; name a function as path.py:name or module:name, a library's "
-            f"loop ({', '.join(LOOPS)}), a recorded trace that ends in .jsonl, or the address of "
-            f"a server."
-        )
-    module = _module(where)
-    found: Any = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
-        raise InvalidInput(f"TARGET {target}: {where} has no function {name!r}; name one it has.")
-    fn: Callable[..., Any] = found
-    return fn
-
-
-def _module(where: str) -> ModuleType:
-    try:
-        if not where.endswith(".py"):
-            sys.path.insert(0, str(Path.cwd()))
-            return importlib.import_module(where)
-        if not Path(where).is_file():
-            raise InvalidInput(f"TARGET {where}: there is no such file; check the path.")
-        spec = importlib.util.spec_from_file_location("_under_audit", where)
-        if spec is None or spec.loader is None:
-            raise InvalidInput(f"TARGET {where}: is not a Python file.")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        return module
-    except InvalidInput:
-        raise
-    except Exception as error:
-        raise InvalidInput(
-            f"TARGET {where}: cannot be loaded ({type(error).__name__}: {error}); it must run by "
-            f"itself with this Python."
-        ) from error
 
 
 # ---------------------------------------------------------------- what is printed
@@ -340,12 +307,49 @@ def show(report: Report, console: Console) -> None:
         console.print(harmless(fact))
     for what, share in report.faults.items():
         console.print(harmless(f"Seen {share}: {what}."))
-    for remark in dict.fromkeys(report.remarks):
+    for remark in notes(report):
         console.print(harmless(f"Note: {remark}."), style="dim")
 
 
+BOUND = re.compile(r"(?<=at most )\d+\.\d+")
+
+
+def notes(report: Report) -> list[str]:
+    """Give every remark once, with the inputs that it was made on.
+
+    Remarks that differ in the figure of a bound only are one, with the range of the figure.
+    """
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for remark in dict.fromkeys(report.remarks):
+        names = [one.name for one in report.findings if remark.startswith(f"{one.name}: ")]
+        name = max(names, key=len, default="")
+        said = remark.removeprefix(f"{name}: ")
+        kinds.setdefault(BOUND.sub("#", said) if name else said, []).append((name, said))
+    return [_one_note(some, len(report.findings)) for some in kinds.values()]
+
+
+def _one_note(some: list[tuple[str, str]], of: int) -> str:
+    names = list(dict.fromkeys(name for name, _ in some if name))
+    said = _with_ranges([said for _, said in some])
+    if not names:
+        return said
+    return f"{f'on all {of} inputs' if len(names) == of > 1 else ', '.join(names)}: {said}"
+
+
+def _with_ranges(texts: list[str]) -> str:
+    """Give texts that differ in bounds only as one."""
+    columns = zip(*(BOUND.findall(text) for text in texts), strict=True)
+    figures = iter([sorted(set(column), key=float) for column in columns])
+
+    def ranged(_: re.Match[str]) -> str:
+        few = next(figures)
+        return few[0] if len(few) == 1 else f"{few[0]} to {few[-1]}"
+
+    return BOUND.sub(ranged, texts[0])
+
+
 def _spent(report: Report) -> str:
-    if report.samples == 0:
+    if report.samples == 0 and report.method == "enumeration":
         return f"Found by enumeration in {report.seconds:.1f} s, without sampling."
     sizes = {n: s for n, s in report.smallest_detectable.items() if s is not None}
     unseen = [n for n, s in report.smallest_detectable.items() if s is None]

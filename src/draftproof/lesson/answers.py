@@ -2,8 +2,9 @@
 
 A number may be a fraction, a decimal or a percentage: ``5/8``, ``0.625``, ``.625``, ``62.5%`` and,
 where it cannot be mistaken for a list, ``0,625``. A list is separated by spaces, commas or
-semicolons and may stand in brackets. Values are compared as fractions, so ``0.50`` and ``1/2`` are
-the same answer. What cannot be read is not judged, which is not the same as wrong.
+semicolons and may stand in brackets. ``1½`` is a mixed number. Values are compared as fractions,
+so ``0.50`` and ``1/2`` are the same answer. What cannot be read is not judged, which is not the
+same as wrong.
 
 The page has a twin of this module in TypeScript; both are tested on
 ``tests/lesson/answer_cases.json``.
@@ -26,6 +27,9 @@ Numbers = tuple[Fraction, ...]
 LONGEST = 200
 _DECIMAL = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
 _NUMBER = re.compile(rf"([+-]?{_DECIMAL})(?:/({_DECIMAL}))?(%?)")
+_SMALL = re.compile("[¼-¾⅐-⅞↉]|[⁰¹²³⁴-⁹]+\u2044[₀-₉]+")
+_MIXED = re.compile(r"(?<![0-9A-Za-z.])([0-9]+)?<([0-9]+)/([0-9]+)>(?![0-9A-Za-z.<])")
+_EXAMPLES = (("2/7", "3/11", "4/13"), ("0.25", "0.15", "0.35"))
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _COUNT_WORDS = {1: "one number", 2: "two numbers", 3: "three numbers", 4: "four numbers"}
 
@@ -39,9 +43,21 @@ class Judged:
     known: bool = False
 
 
+def _spelt(text: str) -> str:
+    """Mark the characters that are whole fractions, so that ``1⅞`` is not taken for ``17/8``."""
+    return _SMALL.sub(lambda found: f"<{unicodedata.normalize('NFKC', found[0])}>", text)
+
+
+def _improper(found: re.Match[str]) -> str:
+    whole, top, bottom = (int(part or 0) for part in found.groups())
+    return f"{whole * bottom + top}/{bottom}"
+
+
 def _tidy(text: str) -> str:
     """Unify signs and spaces, and take off one pair of brackets."""
+    text = _spelt(text)
     text = unicodedata.normalize("NFKC", text).replace("\u2212", "-").replace("\u2044", "/").strip()
+    text = _MIXED.sub(_improper, text)
     if text and _BRACKETS.get(text[0]) == text[-1]:
         text = text[1:-1].strip()
     text = re.sub(r"\s*/\s*", "/", text)
@@ -91,6 +107,17 @@ def read(text: str, count: int) -> Numbers | None:
     return None
 
 
+def _example(item: AnswerItem) -> str:
+    """Give what could be typed, without any number of the answer."""
+    fraction, decimal = (
+        next((one for one in kind if Fraction(one) not in item.answer), kind[0])
+        for kind in _EXAMPLES
+    )
+    if len(item.answer) == 1:
+        return f"{fraction} or {decimal}"
+    return ", ".join(decimal if at % 2 else fraction for at in range(len(item.answer)))
+
+
 def judge(item: AnswerItem, text: str) -> Judged:
     """Judge one typed answer."""
     count = len(item.answer)
@@ -99,7 +126,9 @@ def judge(item: AnswerItem, text: str) -> Judged:
         return Judged("not-judged", f"Nothing typed yet: {wanted}, please.")
     numbers = read(text, count)
     if numbers is None:
-        return Judged("not-judged", f"This cannot be read as {wanted}, for example 3/8 or 0.375.")
+        return Judged(
+            "not-judged", f"This cannot be read as {wanted}, for example {_example(item)}."
+        )
     if numbers == item.answer:
         return Judged("right")
     for wrong in item.wrong:

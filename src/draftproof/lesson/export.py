@@ -63,6 +63,72 @@ def document(progress: Progress, wanted: str) -> str:
     return FORMATS[wanted](progress)
 
 
+def check_document(document: Record) -> None:
+    """Make sure that the page can show an exported document, before it replaces anything.
+
+    Raises
+    ------
+    InvalidInput
+        Names the first part that no page of ours has written.
+
+    Examples
+    --------
+    >>> check_document({"data": {"v": 1, "lessons": {"blocks": {"steps": {"idea": {}}}}}})
+    >>> check_document({"data": {"v": 1, "lessons": [1, 2]}})
+    Traceback (most recent call last):
+        ...
+    draftproof.errors.InvalidInput: the file to import is damaged, and nothing was changed: ...
+    """
+    data = document.get("data")
+    if not isinstance(data, dict):
+        return  # not exported progress at all, which the store says
+    _demand("'v' is not 1", holds=data.get("v", 1) == 1)
+    _demand("'lessons' is not a table", holds=isinstance(data.get("lessons"), dict))
+    for name, lesson in data["lessons"].items():
+        _demand(f"lesson {name!r} is not a table", holds=isinstance(lesson, dict))
+        steps = lesson.get("steps")
+        _demand(f"the steps of lesson {name!r} are not a table", holds=isinstance(steps, dict))
+        _check_marks(lesson, f"lesson {name!r}")
+        for step, record in steps.items():
+            _demand(
+                f"step {step!r} of lesson {name!r} is not a table", holds=isinstance(record, dict)
+            )
+            _check_record(record, f"step {step!r} of lesson {name!r}")
+
+
+TEXTS = frozenset(
+    {"at", "choice", "doneAt", "draft", "last", "passedAt", "raw", "starter", "status"}
+)
+MARKS = ("contentHash", "resetAt", "undoneAt")
+MAYBE_TEXTS = frozenset({"before", "text"})
+COUNTS = frozenset({"hints", "runs", "tries"})
+
+
+def _check_marks(lesson: Record, where: str) -> None:
+    for name in MARKS:
+        _demand(f"{name!r} in {where} is not text", holds=isinstance(lesson.get(name, ""), str))
+
+
+def _check_record(record: Record, where: str) -> None:
+    for name, value in record.items():
+        if name in TEXTS:
+            _demand(f"{name!r} in {where} is not text", holds=isinstance(value, str))
+        elif name in MAYBE_TEXTS:
+            _demand(f"{name!r} in {where} is not text", holds=isinstance(value, str | None))
+        elif name in COUNTS:
+            _demand(f"{name!r} in {where} is not a count", holds=type(value) is int and value >= 0)
+        elif isinstance(value, dict):
+            _check_record(value, where)
+
+
+def _demand(what: str, *, holds: bool) -> None:
+    if not holds:
+        raise InvalidInput(
+            f"the file to import is damaged, and nothing was changed: {what:.120}; choose another "
+            "file."
+        )
+
+
 def format_of(file: Path) -> str:
     """Tell the format from a file's suffix.
 

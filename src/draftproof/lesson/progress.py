@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -92,6 +93,30 @@ class ProgressStore:
         self.previous = folder / "progress.previous.json"
         self._one_at_a_time = threading.Lock()
         self._notice: str | None = None
+        self._learner = secrets.token_hex(16)
+
+    def learner(self) -> str:
+        """Give the random name of this folder, made at the first call and kept in it.
+
+        A browser keeps unsaved work under this name, so that it never reaches another folder.
+
+        Examples
+        --------
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     first, again = (ProgressStore(Path(folder)).learner() for _ in range(2))
+        ...     first == again, first == ProgressStore(Path(folder) / "other").learner()
+        (True, False)
+        """
+        file = self.folder / "learner.txt"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(file, "x", encoding="utf-8") as out:
+                out.write(self._learner)
+        except FileExistsError:
+            return file.read_text(encoding="utf-8").strip()
+        except OSError:  # nothing can be kept here; the page says so when it saves
+            pass
+        return self._learner
 
     def load(self) -> Progress:
         """Read the current state; a damaged file is set aside first and a fresh one begun."""

@@ -59,21 +59,24 @@ class Cell:
     off: Fraction | None = None
 
 
-def render_lesson(lesson: Lesson, assets: Assets, *, nonce: str) -> str:
-    """Give the page of one lesson; `nonce` marks the styles that its content policy allows."""
+def render_lesson(lesson: Lesson, assets: Assets, *, nonce: str, learner: str = "") -> str:
+    """Give the page of one lesson; `nonce` marks the styles that its content policy allows.
+
+    `learner` names the folder that the page's work belongs to (`ProgressStore.learner`).
+    """
     prose = Prose(assets.formulas)
     page = {
         "lesson": lesson,
         "lessons": lessons(),
         "chapter": chapter(),
-        "data": _data(lesson, assets, prose, nonce),
+        "data": _data(lesson, assets, prose, {"nonce": nonce, "learner": learner}),
     }
     return _render("lesson.html", assets, prose, nonce, page)
 
 
 def render_chapter(assets: Assets, *, nonce: str) -> str:
     """Give the page that lists the lessons and carries the chapter's reference."""
-    page = {"lessons": lessons(), "chapter": chapter()}
+    page = {"lessons": lessons(), "chapter": chapter(), "data": _script(_program(assets))}
     return _render("chapter.html", assets, Prose(assets.formulas), nonce, page)
 
 
@@ -180,7 +183,7 @@ def minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def _data(lesson: Lesson, assets: Assets, prose: Prose, nonce: str) -> Markup:
+def _data(lesson: Lesson, assets: Assets, prose: Prose, about: Json) -> Markup:
     page = {
         "lesson": {
             "id": lesson.id,
@@ -190,12 +193,21 @@ def _data(lesson: Lesson, assets: Assets, prose: Prose, nonce: str) -> Markup:
         },
         "steps": [_step(step, prose) for step in lesson.steps],
         "columns": {name: prose.inline(text) for name, text in COLUMNS.items()},
-        "nonce": nonce,
+        "python": _python_files(),
+    }
+    return _script(page | _program(assets) | about)
+
+
+def _program(assets: Assets) -> Json:
+    """Give what runs the reference's program, which is on every page of the chapter."""
+    return {
         "worker": assets.url("worker.js"),
         "pyodide": f"{assets.url('pyodide')}/",
-        "python": _python_files(),
         "program": chapter().code.source,
     }
+
+
+def _script(page: Json) -> Markup:
     # Inside a script element only "<" could end it early; JSON may write it as an escape.
     return Markup(json.dumps(page, ensure_ascii=False).replace("<", "\\u003c"))
 

@@ -27,11 +27,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from draftproof.lesson.notice import notice
+
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 """The names by which a browser on this machine may call the server."""
 
 BODY_LIMIT = 2_000_000
 """Largest request body in bytes; the largest honest one is a progress file with code drafts."""
+
+OLD_TOKEN = (
+    "The token in this address belongs to another start of “draftproof learn”. Open the address "
+    "that it printed last."
+)
 
 READING = frozenset({"GET", "HEAD"})
 
@@ -170,10 +177,11 @@ class Guard:
         offered = request.query_params.get("token")
         if offered is None or request.method not in READING:
             return None
-        if not self.door.opens_for(offered):
-            return refuse(401, "This token belongs to another start of `draftproof learn`.")
         # A path of several slashes would be read as another host's address; keep exactly one.
-        answer = RedirectResponse("/" + request.url.path.lstrip("/"), status_code=303)
+        path = "/" + request.url.path.lstrip("/")
+        if not self.door.opens_for(offered):
+            return notice(request, 401, OLD_TOKEN, path=path)
+        answer = RedirectResponse(path, status_code=303)
         answer.set_cookie(
             self.door.cookie, self.door.token, httponly=True, samesite="strict", path="/"
         )

@@ -35,6 +35,7 @@ from draftproof.errors import BackendError, DraftproofError, InvalidInput, Missi
 from draftproof.lesson import export, measure, render, shelf
 from draftproof.lesson.assets import Assets, shipped
 from draftproof.lesson.live import Busy, Decoding, Live, default_model
+from draftproof.lesson.notice import notice, wants_page
 from draftproof.lesson.progress import Conflict, ProgressStore
 from draftproof.lesson.security import Door, Guard, page_policy, worker_policy
 from draftproof.lesson.standing import standings
@@ -43,6 +44,9 @@ from draftproof.lesson.timing import Halted
 HOST = "127.0.0.1"
 PORT = 8765
 PORTS_TRIED = 20
+LEARNER = "draftproof-learner"
+"""The header in which a page names the folder that it was opened on."""
+
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 Json: TypeAlias = dict[str, Any]
@@ -89,7 +93,9 @@ class Site:
         except InvalidInput as error:
             raise HTTPException(404, str(error)) from None
         nonce = secrets.token_urlsafe(16)
-        return _page(render.render_lesson(lesson, self.assets, nonce=nonce), nonce)
+        learner = await run_in_threadpool(self.store.learner)
+        page = render.render_lesson(lesson, self.assets, nonce=nonce, learner=learner)
+        return _page(page, nonce)
 
     async def file(self, request: Request) -> Response:
         """Send a built file; a name that the manifest does not hold is not looked for."""
@@ -111,6 +117,7 @@ class Site:
 
     async def progress(self, request: Request) -> Response:
         """Give the saved progress."""
+        self._same_learner(request)
         return Ascii((await run_in_threadpool(self.store.load)).public())
 
     async def standing(self, request: Request) -> Response:
@@ -120,6 +127,7 @@ class Site:
 
     async def save(self, request: Request) -> Response:
         """Save progress over the revision it was read at; 409 with the newer state otherwise."""
+        self._same_learner(request)
         body = await _body(request)
         rev, data = _field(body, "rev", int), _field(body, "data", dict)
         saved = await run_in_threadpool(self.store.save, rev, data)
@@ -127,10 +135,12 @@ class Site:
 
     async def undo(self, request: Request) -> Response:
         """Bring back what the last reset or import dropped."""
+        self._same_learner(request)
         return Ascii((await run_in_threadpool(self.store.undo)).public())
 
     async def export(self, request: Request) -> Response:
         """Give the progress as a report to read or as a file to import."""
+        self._same_learner(request)
         body = await _body(request)
         wanted = _field(body, "format", str)
         text = await run_in_threadpool(export.document, self.store.load(), wanted)
@@ -139,8 +149,20 @@ class Site:
 
     async def restore(self, request: Request) -> Response:
         """Take over an exported file."""
+        self._same_learner(request)
         body = await _body(request)
+        export.check_document(body)
         return Ascii((await run_in_threadpool(self.store.restore, body)).public())
+
+    def _same_learner(self, request: Request) -> None:
+        """Refuse a page that was opened on another folder, whose work belongs there."""
+        named = request.headers.get(LEARNER)
+        if named is not None and named != self.store.learner():
+            raise HTTPException(
+                412,
+                "This page was opened on another folder than “draftproof learn” serves now; "
+                "start it on that folder again, or reload the page to see the one served now.",
+            )
 
     async def measure(self, request: Request) -> Response:
         """Draw many steps on a pair of rows by either method, and judge the frequencies."""
@@ -189,10 +211,13 @@ async def _body(request: Request) -> Json:
     return body
 
 
+KINDS = {int: "a whole number", str: "text", list: "a list", dict: "a table"}
+
+
 def _field(body: Json, name: str, kind: type[Any]) -> Any:
     value = body.get(name)
     if type(value) is not kind:
-        raise HTTPException(400, f"The field {name!r} must be a {kind.__name__}.")
+        raise HTTPException(400, f"The field {name!r} must be {KINDS[kind]}.")
     return value
 
 
@@ -242,8 +267,10 @@ def _too_deep(_: Request, __: Exception) -> Response:
     return Ascii({"error": "The body is nested too deeply."}, status_code=400)
 
 
-def _http(_: Request, error: Exception) -> Response:
+def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if wants_page(request) and error.status_code == 404:
+        return notice(request, 404, error.detail)
     return Ascii({"error": error.detail}, error.status_code, headers=error.headers)
 
 

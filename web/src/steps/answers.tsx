@@ -1,13 +1,16 @@
 // Typed answers, each judged on its own.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../announce";
 import { judge } from "../answers";
 import type { Context } from "../context";
 import type { Record_ } from "../merge";
 import type { AnswerItem, AnswersStep } from "../page";
 import { useStore } from "../store";
-import { Confirmed, Hints, Html, plainText, Verdict, type Tone } from "../ui";
+import { Confirmed, focusSoon, Hints, Html, plainText, Verdict, type Tone } from "../ui";
 
+/** Where the record keeps what is typed and not checked yet, apart from what was judged. */
+const UNCHECKED = "unchecked";
+const now = (): string => new Date().toISOString();
 const TONES: Record<string, Tone> = { right: "right", wrong: "wrong", "not-judged": "open" };
 const WORDS: Record<string, string> = { right: "Right.", wrong: "Not yet.", "not-judged": "Not judged." };
 
@@ -19,9 +22,12 @@ export function Answers({ step, context }: { step: AnswersStep; context: Context
   useEffect(() => {
     if (all && !saved.passedAt) context.store.update(step.id, { passedAt: new Date().toISOString() });
   }, [all, saved.passedAt]);
-  const update = (id: string, change: Record_) => {
+  const unchecked = saved[UNCHECKED] as Record_ | undefined;
+  const note = (id: string, text: string | null): Record_ => ({ ...unchecked, [id]: { text, at: now() } });
+  const update = (id: string, change: Record_, checked: boolean) => {
     const item = saved[id] as Record_ | undefined;
-    context.store.update(step.id, { [id]: { ...item, ...change, at: new Date().toISOString() } });
+    const notes = checked ? { [UNCHECKED]: note(id, null) } : {};
+    context.store.update(step.id, { [id]: { ...item, ...change, at: now() }, ...notes });
   };
   return (
     <ol class="answers">
@@ -31,7 +37,9 @@ export function Answers({ step, context }: { step: AnswersStep; context: Context
           id={`${step.id}-${item.id}`}
           item={item}
           saved={(saved[item.id] as Record_ | undefined) ?? {}}
-          onChange={(change) => update(item.id, change)}
+          typed={((unchecked?.[item.id] as Record_ | undefined)?.text as string | null | undefined) ?? null}
+          onType={(text) => context.store.update(step.id, { [UNCHECKED]: note(item.id, text) })}
+          onChange={(change, checked = false) => update(item.id, change, checked)}
         />
       ))}
     </ol>
@@ -42,11 +50,13 @@ interface ItemProps {
   id: string;
   item: AnswerItem;
   saved: Record_;
-  onChange(change: Record_): void;
+  /** What is in the box and not checked yet; null when nothing was typed since the last check. */
+  typed: string | null;
+  onType(text: string): void;
+  onChange(change: Record_, checked?: boolean): void;
 }
 
-function Item({ id, item, saved, onChange }: ItemProps) {
-  const [typed, setTyped] = useState<string | null>(null);
+function Item({ id, item, saved, typed, onType, onChange }: ItemProps) {
   const raw = typed ?? (saved.raw as string | undefined) ?? "";
   const status = typed === null ? ((saved.status as string | undefined) ?? "") : "";
   const verdict = status ? judge(item, raw) : null;
@@ -56,8 +66,7 @@ function Item({ id, item, saved, onChange }: ItemProps) {
     const judged = judge(item, raw);
     const counts = judged.verdict === "not-judged" ? 0 : 1;
     const tries = ((saved.tries as number | undefined) ?? 0) + counts;
-    onChange({ raw, status: judged.verdict, tries });
-    setTyped(null);
+    onChange({ raw, status: judged.verdict, tries }, true);
     announce(`${WORDS[judged.verdict]} ${plainText(judged.why)}`);
   };
   return (
@@ -77,7 +86,7 @@ function Item({ id, item, saved, onChange }: ItemProps) {
             value={raw}
             class={item.form}
             aria-describedby={`${id}-verdict`}
-            onInput={(event) => setTyped(event.currentTarget.value)}
+            onInput={(event) => onType(event.currentTarget.value)}
           />
           <button type="submit">Check</button>
         </div>
@@ -101,9 +110,10 @@ function Item({ id, item, saved, onChange }: ItemProps) {
 }
 
 function Solution(props: { item: AnswerItem; saved: Record_; ready: boolean; onChange(change: Record_): void }) {
+  const place = useRef<HTMLDivElement>(null);
   if (props.saved.solutionSeen) {
     return (
-      <Verdict tone="info">
+      <Verdict tone="info" place={place}>
         <Html html={props.item.solution} />
       </Verdict>
     );
@@ -113,7 +123,10 @@ function Solution(props: { item: AnswerItem; saved: Record_; ready: boolean; onC
     <Confirmed
       label="Show the solution"
       sure="Yes, show it"
-      onClick={() => props.onChange({ solutionSeen: true })}
+      onClick={() => {
+        props.onChange({ solutionSeen: true });
+        focusSoon(() => place.current);
+      }}
     />
   );
 }

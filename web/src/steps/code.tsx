@@ -1,24 +1,24 @@
 // The exercise: write, run, read why a test failed, ask for a hint, come back tomorrow.
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { announce } from "../announce";
-import { download } from "../api";
+import { download, GONE, mustAnswer } from "../api";
 import type { Context } from "../context";
 import type { Editor } from "../editor";
+import type { Record_ } from "../merge";
 import type { CodeStep } from "../page";
 import type { PyRunner, State } from "../python";
 import { useStore } from "../store";
-import { Confirmed, Hints } from "../ui";
+import { Confirmed, focusSoon, Hints, Verdict } from "../ui";
 import { Results, type Reply, type Result, type Test } from "./results";
 
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const SHORTCUT = MAC ? "⌘ Enter" : "Ctrl+Enter";
 
-const STATES: Record<State, string> = {
+const STATES: Record<Exclude<State, "unavailable">, string> = {
   idle: "Python starts when you get here",
   loading: "Python is starting…",
   ready: "Python is ready",
   running: "Running your program…",
-  unavailable: "Python cannot run in this browser",
 };
 
 export function Code({ step, context }: { step: CodeStep; context: Context }) {
@@ -29,27 +29,37 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
   const [result, setResult] = useState<Result | null>(null);
   const now = useRef(draft);
   const count = useRef(0);
-  const write = (text: string) => {
+  const write = (text: string, more: Record_ = {}) => {
+    if (text === now.current) return;
     now.current = text;
     const starter = text === step.starter ? text : ((saved.starter as string | undefined) ?? step.starter);
-    store.update(step.id, { draft: text, starter });
+    store.update(step.id, { draft: text, starter, ...more });
   };
   const [replaced, setReplaced] = useState(0);
-  const replace = (text: string) => {
-    write(text);
+  const replace = (text: string, before: string | null) => {
+    write(text, { before });
     setReplaced(replaced + 1);
   };
+  useEffect(() => {
+    // Written in another tab.
+    if (draft === now.current) return;
+    now.current = draft;
+    setReplaced((n) => n + 1);
+  }, [draft]);
   const busy = useRef(false);
+  const [started, setStarted] = useState(0);
   const run = async () => {
     if (busy.current) return;
     busy.current = true;
     count.current += 1;
+    setStarted(count.current);
     const code = now.current;
     const found = await grade(python, { code, run: count.current }, step, setResult);
     busy.current = false;
     setResult(found);
     const passed = found.reply?.status === "pass" ? { passedAt: new Date().toISOString() } : {};
-    store.update(step.id, { runs: ((saved.runs as number | undefined) ?? 0) + 1, ...passed });
+    const runs = ((store.step(step.id).runs as number | undefined) ?? 0) + 1;
+    store.update(step.id, { runs, ...(found.reply && { last: tally(found.reply) }), ...passed });
     announce(spoken(found));
   };
   const latest = useRef(run);
@@ -68,9 +78,9 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
         >
           Download {step.filename}
         </button>
-        <Restart step={step} draft={draft} onWrite={replace} />
+        <Restart step={step} draft={draft} before={(saved.before as string | null | undefined) ?? null} onWrite={replace} />
       </div>
-      <Results step={step} result={result} stale={result !== null && result.code !== draft} />
+      <Results step={step} result={result} last={(saved.last as string | undefined) ?? ""} old={oldness(result, draft, started)} />
       {!saved.passedAt && (
         <Hints hints={step.hints} shown={hints} onShow={(count) => store.update(step.id, { hints: count })} />
       )}
@@ -83,6 +93,12 @@ export function Code({ step, context }: { step: CodeStep; context: Context }) {
       </p>
     </div>
   );
+}
+
+/** Why the results shown say nothing of the program in the editor; "" where they do. */
+function oldness(result: Result | null, draft: string, started: number): string {
+  if (result && result.run < started) return "This is the run before; the new one is starting.";
+  return result && result.code !== draft ? "The code has changed since this run." : "";
 }
 
 /** Grades a program, and shows what is known of it after every test. */
@@ -117,12 +133,15 @@ async function grade(
   return { code, run, reply, trouble: "", printed: reply.stdout || outcome.printed, cut };
 }
 
+function tally({ tests }: Reply): string {
+  return `${tests.filter((test) => test.status === "pass").length} of ${tests.length} tests passed`;
+}
+
 function spoken(result: Result): string {
   if (!result.reply || result.trouble) return result.trouble;
   const { tests, message } = result.reply;
-  const passed = tests.filter((test) => test.status === "pass").length;
   const first = tests.find((test) => test.status === "fail" || test.status === "error");
-  return `${passed} of ${tests.length} tests passed. ${first ? `${first.name}: ${first.message ?? ""}` : (message ?? "")}`;
+  return `${tally(result.reply)}. ${first ? `${first.name}: ${first.message ?? ""}` : (message ?? "")}`;
 }
 
 function RunButton({ python, onRun }: { python: PyRunner; onRun(): void }) {
@@ -135,8 +154,7 @@ function RunButton({ python, onRun }: { python: PyRunner; onRun(): void }) {
         Run the tests <kbd>{SHORTCUT}</kbd>
       </button>
       <span class={`python ${state}`}>
-        {STATES[state]}
-        {state === "unavailable" && `: ${python.trouble.trim().split("\n").at(-1)}`}
+        {state === "unavailable" ? python.trouble : STATES[state]}
       </span>
     </>
   );
@@ -168,19 +186,26 @@ const PLAIN = "draftproof-plain-editor";
 /** The editor, or a plain text box for those who prefer one. */
 function Write(props: WriteProps) {
   const [plain, setPlain] = useState(() => localStorage.getItem(PLAIN) === "yes");
+  const [trouble, setTrouble] = useState("");
+  const fallBack = (why: string) => {
+    setTrouble(`The editor could not be loaded, so here is a plain text box. ${why}`);
+    setPlain(true);
+  };
   const choose = (wanted: boolean) => {
     localStorage.setItem(PLAIN, wanted ? "yes" : "no");
     setPlain(wanted);
+    setTrouble("");
   };
   return (
     <div class="write">
-      {plain ? <PlainBox {...props} /> : <RichEditor {...props} />}
-      <p class="fine">
+      {trouble && <Verdict tone="open">{trouble}</Verdict>}
+      {plain ? <PlainBox {...props} /> : <RichEditor {...props} onFail={fallBack} />}
+      <p class="fine boxed">
         <label class="inline">
           <input type="checkbox" checked={plain} onChange={(event) => choose(event.currentTarget.checked)} /> Plain
           text box
         </label>
-        {!plain && " · Tab indents; press Escape, then Tab, to leave the editor."}
+        {!plain && <span>Tab indents; press Escape, then Tab, to leave the editor.</span>}
       </p>
     </div>
   );
@@ -205,7 +230,15 @@ function PlainBox({ step, draft, onChange, onRun }: WriteProps) {
   );
 }
 
-function RichEditor({ context, step, draft, replaced, onChange, onRun }: WriteProps) {
+/** Why a part of the page did not come: the server is gone, or else this sentence. */
+async function whyMissing(address: string, otherwise: string): Promise<string> {
+  return mustAnswer(address).then(
+    () => otherwise,
+    () => GONE,
+  );
+}
+
+function RichEditor({ context, step, draft, replaced, onChange, onRun, onFail }: WriteProps & { onFail(why: string): void }) {
   const place = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
   const handlers = useRef({ onChange, onRun });
@@ -226,7 +259,11 @@ function RichEditor({ context, step, draft, replaced, onChange, onRun }: WritePr
         onRun: () => handlers.current.onRun(),
       });
     };
-    const stop = whenNear(place.current!, () => void load());
+    const fail = async () => {
+      const why = await whyMissing(context.page.worker, "Reload the page to try again.");
+      if (wanted) onFail(why);
+    };
+    const stop = whenNear(place.current!, () => void load().catch(fail));
     return () => {
       wanted = false;
       stop();
@@ -254,43 +291,49 @@ function whenNear(element: Element, callback: () => void): () => void {
   return () => observer.disconnect();
 }
 
+interface RestartProps {
+  step: CodeStep;
+  draft: string;
+  /** The program that the last start over replaced. */
+  before: string | null;
+  onWrite(text: string, before: string | null): void;
+}
+
 /** Back to the starter, with the way back. */
-function Restart({ step, draft, onWrite }: { step: CodeStep; draft: string; onWrite(text: string): void }) {
-  const [before, setBefore] = useState<string | null>(null);
-  if (before !== null && draft === step.starter) {
-    return (
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => {
-          onWrite(before);
-          setBefore(null);
-        }}
-      >
-        Undo: bring my program back
-      </button>
-    );
-  }
+function Restart({ step, draft, before, onWrite }: RestartProps) {
+  const place = useRef<HTMLSpanElement>(null);
+  const write = (text: string, kept: string | null) => {
+    onWrite(text, kept);
+    focusSoon(() => place.current?.querySelector("button"));
+  };
   return (
-    <Confirmed
-      label="Start over"
-      sure="Yes, replace my program"
-      disabled={draft === step.starter}
-      onClick={() => {
-        setBefore(draft);
-        onWrite(step.starter);
-        announce("The starter is back. Undo brings your program back.");
-      }}
-    />
+    <span ref={place}>
+      {before !== null && draft === step.starter ? (
+        <button type="button" class="quiet" onClick={() => write(before, null)}>
+          Undo: bring my program back
+        </button>
+      ) : (
+        <Confirmed
+          label="Start over"
+          sure="Yes, replace my program"
+          disabled={draft === step.starter}
+          onClick={() => {
+            write(step.starter, draft);
+            announce("The starter is back. Undo brings your program back.");
+          }}
+        />
+      )}
+    </span>
   );
 }
 
 function Solution({ step, context, ready }: { step: CodeStep; context: Context; ready: boolean }) {
   const saved = context.store.step(step.id);
+  const place = useRef<HTMLElement>(null);
   if (saved.passedAt || saved.solutionSeen) {
     return (
       <details class="solution">
-        <summary>A solution</summary>
+        <summary ref={place}>A solution</summary>
         <pre tabIndex={0}>
           <code>{step.reference}</code>
         </pre>
@@ -302,7 +345,10 @@ function Solution({ step, context, ready }: { step: CodeStep; context: Context; 
     <Confirmed
       label="Show a solution"
       sure="Yes, show it"
-      onClick={() => context.store.update(step.id, { solutionSeen: true })}
+      onClick={() => {
+        context.store.update(step.id, { solutionSeen: true });
+        focusSoon(() => place.current);
+      }}
     />
   );
 }

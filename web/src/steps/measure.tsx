@@ -19,6 +19,7 @@ interface Method {
 interface Measured {
   readonly p: readonly (string | number)[];
   readonly trials: number;
+  readonly seed: number;
   readonly level: number;
   readonly tokens?: readonly string[];
   readonly rejection_probability: string | number;
@@ -27,13 +28,23 @@ interface Measured {
 }
 
 const LIVE_ROUNDS = 20_000;
+const MOST_SEED = 1_000_000_000;
+
+/** The seed, or null where the text is no whole number within bounds. */
+export function readSeed(typed: string): number | null {
+  const seed = /^[0-9]{1,10}$/.test(typed.trim()) ? Number(typed) : MOST_SEED + 1;
+  return seed <= MOST_SEED ? seed : null;
+}
 
 export function Measure({ step, context }: { step: MeasureStep; context: Context }) {
   const [trials, setTrials] = useState(step.draws[Math.floor(step.draws.length / 2)] ?? 1000);
-  const [seed, setSeed] = useState(step.seed);
+  const [typed, setTyped] = useState(`${step.seed}`);
   const job = useJob(step, context);
-  const measure = () =>
-    job.start("/api/measure", { p: step.p, q: step.q, trials, seed: Math.max(0, Math.trunc(seed) || 0) });
+  const measure = () => {
+    const seed = readSeed(typed);
+    if (seed === null) job.refuse(`The seed is “${typed.trim()}”; it must be a whole number from 0 to ${MOST_SEED.toLocaleString("en")}.`);
+    else job.start("/api/measure", { p: step.p, q: step.q, trials, seed });
+  };
   return (
     <div>
       <div class="form">
@@ -50,11 +61,12 @@ export function Measure({ step, context }: { step: MeasureStep; context: Context
         <label>
           Seed
           <input
-            type="number"
-            min={0}
-            step={1}
-            value={seed}
-            onInput={(event) => setSeed(Number(event.currentTarget.value))}
+            type="text"
+            inputMode="numeric"
+            autocomplete="off"
+            class="seed"
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
           />
         </label>
         <button type="button" class="primary" disabled={job.busy} onClick={measure}>
@@ -72,12 +84,19 @@ interface Job {
   readonly found: Measured | null;
   readonly trouble: string;
   start(path: string, body: unknown): void;
+  /** Says why nothing is drawn. */
+  refuse(why: string): void;
 }
 
 function useJob(step: MeasureStep, context: Context): Job {
   const [busy, setBusy] = useState(false);
   const [found, setFound] = useState<Measured | null>(null);
   const [trouble, setTrouble] = useState("");
+  const refuse = (why: string) => {
+    setFound(null);
+    setTrouble(why);
+    announce(why);
+  };
   const start = async (path: string, body: unknown) => {
     setBusy(true);
     setTrouble("");
@@ -87,13 +106,11 @@ function useJob(step: MeasureStep, context: Context): Job {
       context.store.update(step.id, { doneAt: new Date().toISOString() });
       announce(`${verdictText("The correction", answer.methods.exact)} ${verdictText("The shortcut", answer.methods.naive)}`);
     } catch (error) {
-      setFound(null);
-      setTrouble((error as Error).message);
-      announce((error as Error).message);
+      refuse((error as Error).message);
     }
     setBusy(false);
   };
-  return { busy, found, trouble, start: (path, body) => void start(path, body) };
+  return { busy, found, trouble, refuse, start: (path, body) => void start(path, body) };
 }
 
 function Outcome({ job }: { job: Job }) {
@@ -107,7 +124,7 @@ function Outcome({ job }: { job: Job }) {
       <Frequencies
         tokens={found.tokens ?? p.map((_, i) => `token ${i}`)}
         p={p}
-        caption={`Observed frequencies of ${found.trials.toLocaleString("en")} draws by each method, beside p`}
+        caption={`Observed frequencies of ${found.trials.toLocaleString("en")} draws by each method (seed ${found.seed}), beside p`}
         series={[
           { name: "with the correction", tone: "exact", ...exact },
           { name: "resampling from p", tone: "naive", ...naive },

@@ -1,10 +1,10 @@
 // The prediction, asked before the answer, and the check of understanding, asked after it.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { announce } from "../announce";
 import type { Context } from "../context";
 import type { ChoiceStep, Option, PredictStep } from "../page";
 import { useStore } from "../store";
-import { Html, plainText, Verdict } from "../ui";
+import { focusSoon, Html, plainText, Verdict } from "../ui";
 
 function Radios(props: {
   step: string;
@@ -39,9 +39,11 @@ export function Predict({ step, context }: { step: PredictStep; context: Context
   useStore(context.store);
   const saved = context.store.step(step.id).choice as string | undefined;
   const [chosen, setChosen] = useState("");
+  const kept = useRef<HTMLDivElement>(null);
   const lock = () => {
     context.store.update(step.id, { choice: chosen, doneAt: new Date().toISOString() });
     announce("Your prediction is kept. The rest of the lesson is open now.");
+    focusSoon(() => kept.current);
   };
   return (
     <div>
@@ -58,7 +60,7 @@ export function Predict({ step, context }: { step: PredictStep; context: Context
           Keep my prediction
         </button>
       ) : (
-        <Verdict tone="info">
+        <Verdict tone="info" place={kept}>
           <p>
             Your prediction is kept: <q>{textOf(step.options, saved)}</q>
           </p>
@@ -73,13 +75,12 @@ export function Choice({ step, context }: { step: ChoiceStep; context: Context }
   useStore(context.store);
   const saved = context.store.step(step.id);
   const [chosen, setChosen] = useState("");
-  const [judged, setJudged] = useState((saved.choice as string | undefined) ?? "");
+  const judged = (saved.choice as string | undefined) ?? "";
   const verdict = step.options.find((option) => option.id === judged);
   const judge = () => {
     const option = step.options.find(({ id }) => id === chosen)!;
     const passed = option.right ? { passedAt: new Date().toISOString() } : {};
     context.store.update(step.id, { choice: chosen, ...passed });
-    setJudged(chosen);
     announce(option.right ? "Right." : "Not this one. The reason is shown.");
   };
   return (

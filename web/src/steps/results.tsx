@@ -44,11 +44,21 @@ export interface Result {
   readonly cut: boolean;
 }
 
-export function Results({ step, result, stale }: { step: CodeStep; result: Result | null; stale: boolean }) {
+interface ResultsProps {
+  step: CodeStep;
+  result: Result | null;
+  /** What the last run of an earlier visit gave, in words. */
+  last: string;
+  /** Why the results are no longer those of the program; "" where they are. */
+  old: string;
+}
+
+export function Results({ step, result, last, old }: ResultsProps) {
   if (!result) {
     return (
       <div class="results">
         <h3>Tests</h3>
+        {last && <p class="note">Before you left: {last}. Run the tests to see each again.</p>}
         <ul class="tests waiting">
           {step.tests.map((test) => (
             <li key={test.id}>{test.name}</li>
@@ -59,9 +69,9 @@ export function Results({ step, result, stale }: { step: CodeStep; result: Resul
   }
   const running = result.reply?.status === "running" && !result.trouble;
   return (
-    <div class={`results ${stale ? "stale" : ""}`} aria-busy={running}>
+    <div class={`results ${old ? "stale" : ""}`} aria-busy={running}>
       <p class="run">Run {result.run}</p>
-      {stale && <p class="note">The code has changed since this run.</p>}
+      {old && <p class="note">{old}</p>}
       {result.trouble && <Verdict tone="wrong">{result.trouble}</Verdict>}
       {result.reply && <Graded step={step} reply={result.reply} />}
       {result.cut && <p class="note">Your program printed more than is shown: its output was cut.</p>}

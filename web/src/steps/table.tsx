@@ -1,6 +1,7 @@
 // The live table: change p and q, see every exact law follow.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../announce";
+import { read } from "../answers";
 import type { Context } from "../context";
 import { laws, whyRight, type Laws, type Row } from "../law";
 import { parsePlace, place } from "../link";
@@ -245,7 +246,7 @@ function WeightCell(props: CellProps & { which: Which }) {
         label={named}
         value={value}
         onValue={(typed) => {
-          const next = setProbability(row, token, typed);
+          const next = setProbability(row, token, typed, STEPS);
           if (!next) return false;
           props.onChange(put(next));
           props.onSettle(put(next));
@@ -285,7 +286,7 @@ function Typed(props: { label: string; value: Rational; onValue(value: Rational)
       setProblem("");
       return;
     }
-    const value = Rational.parse(draft.replace(",", "."));
+    const value = read(draft, 1)?.[0] ?? null;
     const why =
       value === null
         ? "Type a decimal or a fraction, such as 0.3 or 3/10."

@@ -17,6 +17,8 @@ interface Prediction {
 
 /** Times are in milliseconds; the n-th entry of `passes` is n and the time of a pass over n tokens. */
 interface Timed {
+  /** The text that was timed. */
+  readonly prompt: string;
   readonly draft: string;
   readonly places: number;
   readonly level: number;
@@ -81,16 +83,22 @@ function Here({ step, context, model }: { step: TimingStep; context: Context; mo
       </div>
       {job.busy && <p>Timing passes and drafts, then reading a text. This takes up to a minute.</p>}
       {job.trouble && <Verdict tone="open">{job.trouble}</Verdict>}
-      {job.found && <Outcome step={step} found={job.found} stale={job.busy} />}
+      {job.found && <Outcome step={step} found={job.found} old={job.busy || job.trouble !== ""} />}
     </div>
   );
+}
+
+interface Asked {
+  readonly prompt: string;
+  readonly proposer: string;
+  readonly most_k: number;
 }
 
 interface Job {
   readonly busy: boolean;
   readonly found: Timed | null;
   readonly trouble: string;
-  start(body: unknown): void;
+  start(body: Asked): void;
   stop(): void;
 }
 
@@ -100,14 +108,14 @@ function useTiming(step: TimingStep, context: Context): Job {
   const [trouble, setTrouble] = useState("");
   const running = useRef<AbortController | null>(null);
   useEffect(() => () => running.current?.abort(), []);
-  const start = async (body: unknown) => {
+  const start = async (body: Asked) => {
     const job = (running.current = new AbortController());
     setBusy(true);
     setTrouble("");
     announce("Measuring.");
     try {
       const answer = await send("POST", "/api/timing", body, { signal: job.signal });
-      const timed = (await answer.json()) as Timed;
+      const timed: Timed = { ...((await answer.json()) as Timed), prompt: body.prompt };
       setFound(timed);
       context.store.update(step.id, { doneAt: new Date().toISOString() });
       announce(verdict(timed));
@@ -121,12 +129,16 @@ function useTiming(step: TimingStep, context: Context): Job {
   return { busy, found, trouble, start: (body) => void start(body), stop: () => running.current?.abort() };
 }
 
-function Outcome({ step, found, stale }: { step: TimingStep; found: Timed; stale: boolean }) {
+function Outcome({ step, found, old }: { step: TimingStep; found: Timed; old: boolean }) {
   const tone = found.verdict === "pays" ? "right" : found.verdict === "cannot tell" ? "open" : "info";
   const speedups = found.predictions.map((one) => one.speedup);
   const times = found.passes.map(([, time]) => time);
   return (
-    <div class={stale ? "timed stale" : "timed"}>
+    <div class={old ? "timed stale" : "timed"}>
+      {old && <p class="note">This is the measurement before.</p>}
+      <p class="fine">
+        Measured on <q>{excerpt(found.prompt)}</q>, drafted by {found.draft}
+      </p>
       <Verdict tone={tone}>{verdict(found)}</Verdict>
       <h3>Speed-up for every k</h3>
       <Lines
@@ -208,6 +220,10 @@ function Numbers({ step, found }: { step: TimingStep; found: Timed }) {
       </table>
     </div>
   );
+}
+
+function excerpt(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
 function percent(share: number): string {

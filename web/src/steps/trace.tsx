@@ -5,7 +5,7 @@ import { stream } from "../api";
 import { Bars } from "../charts";
 import type { Context } from "../context";
 import type { TraceStep } from "../page";
-import { moments, readTrace, type Drafted, type Moment, type Round, type Trace } from "../trace";
+import { coinWords, moments, readTrace, type Drafted, type Moment, type Round, type Trace } from "../trace";
 import { reducedMotion, Verdict } from "../ui";
 import { NoModel, Prompt, useModel } from "./model";
 
@@ -153,7 +153,7 @@ function Judged({ token }: { token: Drafted }) {
       <dt>kept with min(1, p/q)</dt>
       <dd>{ratio.toFixed(4)}</dd>
       <dt>coin</dt>
-      <dd>{token.coin === null ? "not needed" : token.coin.toFixed(4)}</dd>
+      <dd>{coinWords(token)}</dd>
       <dt>verdict</dt>
       <dd class={token.verdict}>
         {WORD[token.verdict]} {token.verdict}

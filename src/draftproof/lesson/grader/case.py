@@ -26,9 +26,33 @@ Json = dict[str, Any]
 
 
 class Unreadable:
-    """Stands where a row should be: whoever reads it, in whatever way, gets an exception."""
+    """Stands where an input should be: whoever reads a value, in whatever way, gets an exception.
 
-    __slots__ = ()
+    How long a row is may be asked, since that says nothing about its values.
+    """
+
+    __slots__ = ("_length",)
+
+    def __init__(self, value: Any) -> None:
+        self._length = len(value) if isinstance(value, list) else None
+
+    def __len__(self) -> int:
+        if self._length is None:
+            raise TypeError
+        return self._length
+
+    @property
+    def size(self) -> int:
+        """Return the length, as an array does."""
+        return len(self)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Return the length in a tuple, as an array does."""
+        return (len(self),)
+
+    def __bool__(self) -> bool:
+        raise TypeError
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         """Refuse NumPy too, which would take it for an array of one object."""
@@ -134,6 +158,10 @@ class Case:
             and (test["function"], test["check"]) == (self.name, self.test["check"])
         ]
 
+    def instead(self, q: list[str]) -> Case:
+        """Return this test with another row in the place of q."""
+        return Case(self.program, self.exercise, self.test | {"q": q})
+
     def suspect(self, wrong: Json) -> Callable[..., Any]:
         """Return the function of a known wrong program, on top of the reference solution."""
         code = f"{self.exercise['reference']}\n{wrong['code']}"
@@ -146,7 +174,7 @@ class Case:
         function = self.program.function(self.name, self.signature)
         luck = self.luck(rng=np.random.default_rng(1), method=self.test["method"] or "exact")
         arguments = self.arguments(luck)
-        arguments[self.parameters.index(name)] = Unreadable()
+        arguments[self.parameters.index(name)] = Unreadable(self.inputs[name])
         try:
             function(*arguments)
         except Problem:

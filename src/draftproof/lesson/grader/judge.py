@@ -13,25 +13,36 @@ from typing import Any
 from .case import Case, Json
 from .counts import LEVEL, RECOGNISE, inside
 from .program import Problem
-from .scripted import Unscripted, law
+from .scripted import Unscripted, asks, branches, law, law_of
 from .values import TOLERANCE, first_difference, same, show, symptom, token_of
 
 COMPARED_GRID = 20
 SAMPLED_STEPS = 4000
 REPEATS = 3
 ALIKE = 1e-7
+NEARLY = 1e-5
+RERUNS = 20
+RERUN_BRANCHES = 300
+SHARED_STEPS = 100
 SAME_EVERY_TIME = "Every trial gave the same."
+NEVER_ASKED = "Your function never asked the given `rng`"
+ASK = "Draw everything from `rng`."
 
 
 def _value(case: Case, function: Callable[..., Any]) -> list[float]:
     return case.read(function(case.luck()))
 
 
-def _law(case: Case, function: Callable[..., Any]) -> list[float]:
-    def step(rng: Any) -> int:
-        return token_of(case.name, function({"rng": rng}), case.size)
+def _step(case: Case, function: Callable[..., Any]) -> Callable[[Any], int]:
+    return lambda rng: token_of(case.name, function({"rng": rng}), case.size)
 
-    return law(step, case.size, case.test["grid"] or COMPARED_GRID)
+
+def _grid(case: Case) -> int:
+    return case.test["grid"] or COMPARED_GRID
+
+
+def _law(case: Case, function: Callable[..., Any]) -> list[float]:
+    return law(_step(case, function), case.size, _grid(case))
 
 
 OUTPUTS: dict[str, Callable[[Case, Callable[..., Any]], list[float]]] = {
@@ -65,20 +76,51 @@ def _suspect(case: Case, wrong: Json) -> Callable[..., Any]:
 def _recognise(case: Case, got: list[float], shown: str) -> None:
     """Raise the known mistake that gives this wrong output, if there is one.
 
-    A program that gives the outputs of a known mistake on every test of its function is that
-    mistake. One that never reads q is told so. Otherwise agreement on this case is good enough.
+    A mistake that gives the right output on this case cannot be the reason why it failed. A program
+    that gives the outputs of a known mistake on every test of its function is that mistake. One
+    that never reads q is told so. Otherwise agreement on this case is good enough, if only one
+    known mistake agrees.
     """
-    alike = [w for w in case.known("output") if same(_output(case, _suspect(case, w)), got, ALIKE)]
+    _check_near(case, got, shown)
+    alike = [wrong for wrong in case.known("output") if _explains(case, wrong, got)]
     siblings = case.siblings()
     theirs = [_learnt(sibling) for sibling in siblings]
     for wrong in alike:
         outputs = [_output(sibling, _suspect(sibling, wrong)) for sibling in siblings]
-        if all(same(a, b, ALIKE) for a, b in zip(outputs, theirs, strict=True)):
+        if all(same(a, b, NEARLY) for a, b in zip(outputs, theirs, strict=True)):
             raise Problem(wrong["why"], known=wrong["id"], got=shown)
     if "q" in case.inputs and case.never_reads("q"):
-        raise case.recognised("q-unread", "You never read q.", shown)
-    for wrong in alike:
-        raise Problem(wrong["why"], known=wrong["id"], got=shown)
+        raise _unread_and_wrong(case, shown)
+    if len(alike) == 1:
+        raise Problem(alike[0]["why"], known=alike[0]["id"], got=shown)
+
+
+def _unread_and_wrong(case: Case, shown: str) -> Problem:
+    """Say that q is never read, where the result is not right either.
+
+    The words for a function that has a test of reading are meant for a right result.
+    """
+    tests = case.exercise["tests"]
+    if any((test["function"], test["check"]) == (case.name, "reads") for test in tests):
+        return Problem("You never read q, and the result is not right.", got=shown)
+    return case.recognised("q-unread", "You never read q.", shown)
+
+
+def _explains(case: Case, wrong: Json, got: list[float]) -> bool:
+    """Tell whether a known mistake fails this case, and with this output."""
+    theirs = _output(case, _suspect(case, wrong))
+    return same(theirs, got, ALIKE) and not same(theirs, case.expect)
+
+
+def _check_near(case: Case, got: list[float], shown: str) -> None:
+    """Raise if numbers are right but for a small amount that rounding does not explain."""
+    if same(got, case.expect, NEARLY):
+        gap = max(abs(a - b) for a, b in zip(got, case.expect, strict=True))
+        raise Problem(
+            f"This is nearly right, and off by {gap:.1g}, which is more than rounding explains. Do "
+            "not add a small number such as 1e-8 to a sum before you divide, and do not round.",
+            got=shown,
+        )
 
 
 def judge_value(case: Case) -> None:
@@ -94,8 +136,25 @@ def judge_value(case: Case) -> None:
         return
     shown = _show(case, got)
     _recognise(case, got, shown)
-    explain = first_difference if case.returns == "tokens" else symptom
-    raise Problem(explain(got, case.expect), got=shown)
+    raise Problem(_explain(case, got), got=shown)
+
+
+def _explain(case: Case, got: list[float]) -> str:
+    if case.returns == "tokens":
+        return first_difference(got, case.expect)
+    return symptom(got, case.expect, _names(case))
+
+
+def _names(case: Case) -> list[str]:
+    """Name the numbers of a result as the lesson does: tokens, or entries of a row or table."""
+    if case.returns == "table":
+        return [
+            f"the entry in row {i}, column {j}"
+            for i, row in enumerate(case.due)
+            for j in range(len(row))
+        ]
+    name = "token" if "p" in case.inputs and len(case.inputs["p"]) == case.size else "entry"
+    return [f"{name} {index}" for index in range(case.size)]
 
 
 def _show(case: Case, got: list[float]) -> str:
@@ -111,22 +170,91 @@ def _show(case: Case, got: list[float]) -> str:
 
 
 def judge_reads(case: Case) -> None:
-    """Judge whether both rows are read at all."""
+    """Judge whether every input is read at all, and whether a draft is chosen as it should be.
+
+    ``expect`` may hold two rows to put in the place of q. The luck is the same each time. With the
+    first nothing may change, since it leads to the same draft; with the second something must.
+    """
     case.check_read()
+    if not case.due:
+        return
+    cases = [case, *map(case.instead, case.test["expect"])]
+    got = [_shared_luck(one, one.learner()) for one in cases]
+    if got[0] == got[1] and got[0] != got[2]:
+        return
+    for wrong in case.known("output"):
+        if [_shared_luck(one, _suspect(one, wrong)) for one in cases] == got:
+            raise Problem(wrong["why"], known=wrong["id"])
+    raise Problem(_about_q(case, cases[1 if got[0] != got[1] else 2], same_draft=got[0] != got[1]))
+
+
+def _shared_luck(case: Case, function: Callable[..., Any]) -> list[int]:
+    """Return the tokens of many steps; the luck depends on nothing."""
+    import numpy as np
+
+    step, rng = _step(case, function), np.random.default_rng(1)
+    return [step(rng) for _ in range(SHARED_STEPS)]
+
+
+def _about_q(case: Case, other: Case, *, same_draft: bool) -> str:
+    rows = f"q={show(case.inputs['q'])} and q={show(other.inputs['q'])}"
+    if same_draft:
+        return (
+            f"With the same luck, {rows} give different tokens, although the way of drafting that "
+            "the task asks for makes the same of both."
+        )
+    return (
+        f"With the same luck, {rows} give the same tokens, although the way of drafting that the "
+        "task asks for tells them apart. The draft is not chosen by q."
+    )
 
 
 def judge_law(case: Case) -> None:
     """Judge a step by the law of its token over all branches of its luck."""
     learner = case.learner()
     try:
-        got = _law(case, learner)
+        found = branches(_step(case, learner), _grid(case))
     except Unscripted:
         _judge_sampled(case, learner)
         return
+    got = law_of(found, case.size)
+    _check_luck(case, learner, found)
     if same(got, case.expect):
         return
-    _recognise(case, got, f"the law {show(got)}")
+    try:
+        _recognise(case, got, f"the law {show(got)}")
+    except Problem as problem:
+        if not problem.known:
+            _check_asked(case, learner, found[0][0])
+        raise
+    _check_asked(case, learner, found[0][0])
     raise _wrong_law(case, got, f"the law {show(got)}")
+
+
+def _check_asked(case: Case, function: Callable[..., Any], token: int) -> None:
+    """Raise if a step, which gave this token, never asks the given generator."""
+    if not asks(_step(case, function), _grid(case)):
+        raise Problem(f"{NEVER_ASKED}: token {token} comes out every time. {ASK}", got=show(token))
+
+
+def _check_luck(
+    case: Case, function: Callable[..., Any], found: Sequence[tuple[int, float]]
+) -> None:
+    """Raise if a step has luck of its own: with the same answers of ``rng`` it gives other tokens.
+
+    A fair coin of its own is missed with probability at most ``2 ** -RERUNS``, or with ``2 ** -n``
+    where it is asked on n of many branches, which are then run again less often.
+    """
+    step, grid = _step(case, function), _grid(case)
+    for _ in range(max(1, min(RERUNS, RERUN_BRANCHES // len(found)))):
+        try:
+            if branches(step, grid) == found:
+                continue
+        except Unscripted:
+            pass
+        if not asks(step, grid):
+            raise Problem(f"{NEVER_ASKED}, and yet its tokens vary: it has luck of its own. {ASK}")
+        raise Problem(f"Part of the luck does not come from the given `rng`. {ASK}")
 
 
 def _judge_sampled(case: Case, function: Callable[..., Any]) -> None:

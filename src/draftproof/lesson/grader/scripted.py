@@ -4,8 +4,8 @@
 its answers have been tried in combination, the probabilities of the runs that emitted a token are
 the exact law of that token, whatever style the step draws in:
 
-* ``choice``, ``integers`` and ``multinomial(1, p)`` branch over their outcomes with the
-  probabilities they were given;
+* ``choice``, ``integers``, ``binomial(1, p)`` and ``multinomial(1, p)`` branch over their outcomes
+  with the probabilities they were given;
 * ``random`` and ``uniform`` branch over the midpoints of ``grid`` equal parts of [0, 1). A step is
   a piecewise constant function of such a draw; where its breakpoints (p/q and the running sums of
   the rows) are multiples of 1/grid, the midpoints give the exact probability. The lesson file
@@ -42,6 +42,11 @@ class Script:
         self._path: list[int] = []
         self._sizes: list[int] = []
         self._depth = 0
+
+    @property
+    def asked(self) -> bool:
+        """Tell whether the present run has drawn anything."""
+        return self._depth > 0
 
     def start(self) -> None:
         """Begin the next run."""
@@ -154,6 +159,15 @@ class Answers:
         draw = self._sized(lambda: start + self.script.pick([1 / count] * count), size)
         return self.whole(draw) if size is None else draw
 
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """Answer the coin ``binomial(1, p)``."""
+        if n != 1 or hasattr(p, "__len__"):
+            raise Unscripted
+        if not 0 <= p <= 1:
+            raise ValueError("p < 0, p > 1 or p is NaN")
+        draw = self._sized(lambda: self.script.pick([1 - float(p), float(p)]), size)
+        return self.whole(draw) if size is None else draw
+
     def multinomial(self, n: Any, pvals: Any, size: Any = None, **_: Any) -> Any:
         """Answer the one-token draw ``multinomial(1, p)``."""
         if n != 1 or size is not None:
@@ -180,8 +194,10 @@ def _refuse() -> Any:
     raise Unscripted
 
 
-def law(step: Callable[[Any], int], size: int, grid: int) -> list[float]:
-    """Return the exact law of ``step(rng)``, a token below ``size``, over all its branches.
+def branches(step: Callable[[Any], int], grid: int) -> list[tuple[int, float]]:
+    """Return the token that ``step(rng)`` gives on each of its branches, and its probability.
+
+    A step that never asks ``rng`` has a single branch, of probability 1.
 
     Raises
     ------
@@ -190,17 +206,39 @@ def law(step: Callable[[Any], int], size: int, grid: int) -> list[float]:
     """
     script = Script(grid)
     rng = generator(script)
-    totals: list[list[float]] = [[] for _ in range(size)]
+    found: list[tuple[int, float]] = []
     for run in range(1, MAX_RUNS + 1):
         script.start()
         token = step(rng)
-        totals[token].append(script.weight)
+        found.append((token, script.weight))
         if not script.advance():
-            return _sums(totals)
-        if run == GLIMPSE and sum(_sums(totals)) < GLIMPSE / MAX_RUNS:
+            return found
+        if run == GLIMPSE and math.fsum(weight for _, weight in found) < GLIMPSE / MAX_RUNS:
             break
     raise Unscripted
 
 
-def _sums(totals: list[list[float]]) -> list[float]:
-    return [math.fsum(weights) for weights in totals]
+def asks(step: Callable[[Any], int], grid: int) -> bool:
+    """Tell whether ``step(rng)`` asks its generator for anything at all."""
+    script = Script(grid)
+    try:
+        step(generator(script))
+    except Unscripted:
+        return True
+    return script.asked
+
+
+def law(step: Callable[[Any], int], size: int, grid: int) -> list[float]:
+    """Return the exact law of ``step(rng)``, a token below ``size``, over all its branches.
+
+    Raises
+    ------
+    Unscripted
+        As :func:`branches` does.
+    """
+    return law_of(branches(step, grid), size)
+
+
+def law_of(found: Sequence[tuple[int, float]], size: int) -> list[float]:
+    """Add up the probabilities of the branches that gave each token below ``size``."""
+    return [math.fsum(weight for one, weight in found if one == token) for token in range(size)]

@@ -75,6 +75,11 @@ def show_call(name: str, *args: Any, **kwargs: Any) -> str:
     return f"{name}({', '.join(words)})"
 
 
+def many(count: int, thing: str) -> str:
+    """Return the count with its noun: ``1 row``, ``2 rows``."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def _number(item: Any) -> float:
     if isinstance(item, (str, bytes)) or item is None:
         raise TypeError
@@ -90,12 +95,13 @@ def _refuse(function: str, value: Any, wanted: str) -> Problem:
         what = f"text; return {wanted}"
     else:
         what = f"a {type(value).__name__}; return {wanted}"
-    return Problem(f"`{function}` returned {what}", got=show(value))
+    stop = "" if what.endswith("?") else "."
+    return Problem(f"`{function}` returned {what}{stop}", got=show(value))
 
 
 def numbers_of(function: str, value: Any, size: int) -> list[float]:
     """Read a returned row of ``size`` numbers, or say what it is instead."""
-    wanted = f"{size} numbers"
+    wanted = many(size, "number")
     plain = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(plain, (list, tuple)):
         if isinstance(plain, (int, float)):
@@ -111,7 +117,8 @@ def numbers_of(function: str, value: Any, size: int) -> list[float]:
         ) from None
     if len(out) != size:
         raise Problem(
-            f"`{function}` returned {len(out)} numbers; return {wanted}, zeros too.",
+            f"`{function}` returned {many(len(out), 'number')}; return {wanted}"
+            f"{', zeros too' if len(out) < size else ''}.",
             got=show(plain),
         )
     return out
@@ -120,7 +127,7 @@ def numbers_of(function: str, value: Any, size: int) -> list[float]:
 def table_of(function: str, value: Any, sizes: Sequence[int]) -> list[float]:
     """Read a returned table, a list of rows, or say what it is instead."""
     rows = listed(value)
-    wanted = f"{len(sizes)} rows"
+    wanted = many(len(sizes), "row")
     if not isinstance(rows, list) or any(not isinstance(item, list) for item in rows):
         if isinstance(rows, list):
             raise Problem(
@@ -129,7 +136,8 @@ def table_of(function: str, value: Any, sizes: Sequence[int]) -> list[float]:
         raise _refuse(function, value, wanted)
     if len(rows) != len(sizes):
         raise Problem(
-            f"`{function}` returned {len(rows)} rows; return {wanted}.", got=show(rows, 400)
+            f"`{function}` returned {many(len(rows), 'row')}; return {wanted}.",
+            got=show(rows, 400),
         )
     found = [numbers_of(function, item, size) for item, size in zip(rows, sizes, strict=True)]
     return [number for item in found for number in item]
@@ -195,8 +203,11 @@ def same(left: Sequence[float], right: Sequence[float], tolerance: float = TOLER
     return len(left) == len(right) and all(map(close, left, right))
 
 
-def symptom(got: Sequence[float], expect: Sequence[float]) -> str:
-    """Say what is visibly wrong with numbers, without giving the right ones away."""
+def symptom(got: Sequence[float], expect: Sequence[float], names: Sequence[str]) -> str:
+    """Say what is visibly wrong with numbers, without giving the right ones away.
+
+    ``names`` says what each of them is called.
+    """
     if any(x != x or math.isinf(x) for x in got):
         bad = "nan" if any(x != x for x in got) else "inf"
         return f"The result contains {bad}, which comes from a division by zero."
@@ -207,10 +218,9 @@ def symptom(got: Sequence[float], expect: Sequence[float]) -> str:
     law = abs(sum(expect) - 1) <= TOLERANCE
     if law and abs(sum(got) - 1) > TOLERANCE:
         return f"The entries sum to {sum(got):.6g}, and a distribution sums to 1."
-    name = "token" if law else "entry"
     wrong = [
-        f"{name} {index} is too {'large' if a > b else 'small'}"
-        for index, (a, b) in enumerate(zip(got, expect, strict=True))
+        f"{name} is too {'large' if a > b else 'small'}"
+        for name, a, b in zip(names, got, expect, strict=True)
         if abs(a - b) > TOLERANCE
     ]
     return f"The {'sum is right, but ' if law else 'result is off: '}{', '.join(wrong)}."
@@ -220,10 +230,19 @@ def first_difference(got: Sequence[float], expect: Sequence[float]) -> str:
     """Say where a list of tokens leaves the right one, without giving that away."""
     for index, (a, b) in enumerate(zip(got, expect, strict=False)):
         if a != b:
-            return f"The first {index} tokens are right, and the one after them is not."
+            return _right_until(index)
     more = len(got) - len(expect)
-    return (
-        f"There are {more} tokens too many at the end."
-        if more > 0
-        else f"The tokens are right as far as they go, but {-more} are missing at the end."
-    )
+    if more > 0:
+        return f"There {'is' if more == 1 else 'are'} {many(more, 'token')} too many at the end."
+    if not got:
+        return f"The list is empty; {many(-more, 'token')} should be in it."
+    verb = "is" if more == -1 else "are"
+    return f"The tokens are right as far as they go, but {-more} {verb} missing at the end."
+
+
+def _right_until(index: int) -> str:
+    if index == 0:
+        return "Already the first token is not right."
+    if index == 1:
+        return "The first token is right, and the one after it is not."
+    return f"The first {index} tokens are right, and the one after them is not."

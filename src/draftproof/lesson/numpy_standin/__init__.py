@@ -1,15 +1,16 @@
 """A small stand-in for NumPy, in pure Python, for the exercises in the browser.
 
-This is not NumPy. It has one-dimensional arrays of floats, integers and truth values, the functions
-that the exercises need, and ``random.default_rng``. What it has behaves as in NumPy, except that
-the random streams differ. What it lacks says so and points to ``draftproof learn check``, which
-runs the same tests on the real NumPy.
+This is not NumPy. It has rows and tables (arrays of one and two dimensions) of floats, integers and
+truth values, the functions that the exercises need, and ``random.default_rng``. What it has behaves
+as in NumPy, except that the random streams differ. What it lacks says so and points to
+``draftproof learn check``, which runs the same tests on the real NumPy.
 
 The page loads this folder under the name ``numpy``.
 """
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from . import random
@@ -28,25 +29,34 @@ from .functions import (
     argmax,
     argmin,
     argsort,
+    around,
     array,
     array_equal,
     asarray,
+    average,
     bincount,
     bitwise_and,
     bitwise_or,
     ceil,
     clip,
+    column_stack,
     concatenate,
     copy,
     count_nonzero,
+    cumprod,
     cumsum,
+    diag,
+    diag_indices,
     diff,
+    digitize,
     divide,
     dot,
     empty,
     empty_like,
     equal,
     exp,
+    eye,
+    fill_diagonal,
     flatnonzero,
     floor,
     floor_divide,
@@ -54,6 +64,8 @@ from .functions import (
     full_like,
     greater,
     greater_equal,
+    hstack,
+    identity,
     isclose,
     isfinite,
     isinf,
@@ -66,6 +78,7 @@ from .functions import (
     logical_and,
     logical_not,
     logical_or,
+    matmul,
     max,
     maximum,
     mean,
@@ -74,30 +87,41 @@ from .functions import (
     mod,
     multiply,
     nan_to_num,
+    ndim,
     negative,
     nonzero,
     not_equal,
     ones,
     ones_like,
+    outer,
     power,
     prod,
+    repeat,
     round,
     searchsorted,
+    shape,
     sign,
     size,
     sort,
     sqrt,
     square,
+    stack,
     std,
     subtract,
     sum,
+    take,
+    trace,
+    transpose,
     true_divide,
     unique,
     var,
+    vstack,
     where,
     zeros,
     zeros_like,
 )
+from .grid import Grid
+from .naming import name_methods, named
 from .scalars import bool_, dtype, errstate, float64, inf, int64, lacks, nan
 
 __version__ = "0+draftproof.standin"
@@ -123,9 +147,11 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "around",
     "array",
     "array_equal",
     "asarray",
+    "average",
     "bincount",
     "bitwise_and",
     "bitwise_or",
@@ -133,11 +159,16 @@ __all__ = [
     "bool_",
     "ceil",
     "clip",
+    "column_stack",
     "concatenate",
     "copy",
     "count_nonzero",
+    "cumprod",
     "cumsum",
+    "diag",
+    "diag_indices",
     "diff",
+    "digitize",
     "divide",
     "dot",
     "dtype",
@@ -147,6 +178,8 @@ __all__ = [
     "equal",
     "errstate",
     "exp",
+    "eye",
+    "fill_diagonal",
     "flatnonzero",
     "float64",
     "floating",
@@ -156,6 +189,8 @@ __all__ = [
     "full_like",
     "greater",
     "greater_equal",
+    "hstack",
+    "identity",
     "inf",
     "int64",
     "int_",
@@ -173,6 +208,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "matmul",
     "max",
     "maximum",
     "mean",
@@ -183,33 +219,49 @@ __all__ = [
     "nan",
     "nan_to_num",
     "ndarray",
+    "ndim",
     "negative",
     "newaxis",
     "nonzero",
     "not_equal",
     "ones",
     "ones_like",
+    "outer",
     "pi",
     "power",
     "prod",
     "random",
+    "repeat",
     "round",
     "searchsorted",
+    "shape",
     "sign",
     "size",
     "sort",
     "sqrt",
     "square",
+    "stack",
     "std",
     "subtract",
     "sum",
+    "take",
+    "trace",
+    "transpose",
     "true_divide",
     "unique",
     "var",
+    "vstack",
     "where",
     "zeros",
     "zeros_like",
 ]
+
+for _name in __all__:
+    if inspect.isfunction(globals()[_name]):
+        globals()[_name] = named(globals()[_name], f"np.{_name}")
+for _class in (ndarray, Grid):
+    name_methods(_class, "ndarray")
+name_methods(random.Generator, "Generator")
 
 
 def __getattr__(name: str) -> Any:

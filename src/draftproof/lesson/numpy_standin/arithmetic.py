@@ -7,10 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from .array import DTYPES, as_array, kind_of, ndarray, spread
+from .array import DTYPES, RANK, as_array, kind_of, ndarray, spread
+from .grid import Grid
 from .scalars import divide, floor_divide, lacks, power, remainder, scalar
 
-RANK = {"b": 0, "i": 1, "f": 2}
 Pairwise = Callable[[Any, Any], Any]
 
 
@@ -36,6 +36,8 @@ def binary(left: Any, right: Any, function: Pairwise, result: str = "") -> Any:
         left = as_array(left)
     if not isinstance(right, ndarray) and isinstance(right, (list, tuple)):
         right = as_array(right)
+    if isinstance(left, Grid) or isinstance(right, Grid):
+        return by_rows(lambda x, y: binary(x, y, function, result), left, right)
     if isinstance(left, ndarray) and isinstance(right, ndarray):
         return _both(left, right, function, result)
     if isinstance(left, ndarray):
@@ -47,6 +49,23 @@ def binary(left: Any, right: Any, function: Pairwise, result: str = "") -> Any:
         kind = result or max(right.dtype.kind, other, key=RANK.__getitem__)
         return ndarray.of([function(x, y) for y in right._values], kind)
     return scalar(function(_plain(left)[0], _plain(right)[0]))
+
+
+def by_rows(combine: Callable[..., Any], *operands: Any) -> Grid:
+    """Combine operands of which one is a table, row by row; what is no table serves every row."""
+    count = max(len(one) for one in operands if isinstance(one, Grid))
+    spreads = [_rows(one, count) for one in operands]
+    return Grid.of_rows([as_array(combine(*rows)) for rows in zip(*spreads, strict=True)])
+
+
+def _rows(operand: Any, count: int) -> list[Any]:
+    if not isinstance(operand, Grid):
+        return [operand] * count
+    if len(operand) not in (1, count):
+        raise ValueError(
+            f"operands could not be broadcast together: one has {len(operand)} rows, one {count}"
+        )
+    return list(operand) * (count if len(operand) == 1 else 1)
 
 
 def _both(left: ndarray, right: ndarray, function: Pairwise, result: str) -> ndarray:
@@ -95,7 +114,7 @@ def _install(name: str, function: Pairwise, *, swapped: bool = True) -> None:
                 f"cannot cast the result from {new.dtype!r} to {self.dtype!r}: this array holds no "
                 "such values, make it with dtype=float"
             )
-        self._put(range(len(self)), spread(new, len(self)))
+        self._take(new)
         return self
 
     setattr(ndarray, f"__{name}__", forward)
@@ -133,12 +152,28 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 def dot(self: ndarray, other: Any) -> Any:
-    """Return the sum of the products."""
-    return binary(self, as_array(other), operator.mul).sum()
+    """Return the sum of the products: of rows of the left with columns of the right."""
+    right = as_array(other)
+    if self.shape[-1] != right.shape[0]:
+        raise ValueError(f"shapes {self.shape} and {right.shape} not aligned")
+    if isinstance(self, Grid):
+        made = [dot(row, right) for row in self]
+        return Grid.of_rows(made) if isinstance(right, Grid) else as_array(made)
+    if isinstance(right, Grid):
+        return as_array([dot(self, column) for column in right.columns()])
+    return binary(self, right, operator.mul).sum()
 
 
-def clip(self: ndarray, low: Any = None, high: Any = None) -> Any:
-    """Limit every element to lie between low and high."""
+def clip(  # NumPy's names, which hide Python's
+    self: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Any:
+    """Limit every element to lie between two bounds, given in order or as min= and max=."""
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
     out = self if low is None else binary(self, low, larger)
     return out if high is None else binary(out, high, smaller)
 

@@ -1,4 +1,4 @@
-"""The one-dimensional array of the stand-in.
+"""The one-dimensional array of the stand-in, and what it shares with the table in ``grid``.
 
 Values live in a plain list of Python floats, integers or truth values, so that every operation is
 one list comprehension. A slice is a view of its array, as in NumPy.
@@ -6,8 +6,10 @@ one list comprehension. A slice is a view of its array, as in NumPy.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -21,6 +23,43 @@ from .scalars import (
     nan,
     scalar,
 )
+
+RANK = {"b": 0, "i": 1, "f": 2}
+FLAT = "arrays of more than two dimensions"
+
+
+class AxisError(ValueError, IndexError):
+    """There is no such axis."""
+
+
+def highest(kinds: Iterable[str]) -> str:
+    """Return the kind that holds the numbers of all of these."""
+    return max(kinds, key=RANK.__getitem__)
+
+
+def one_index(key: Any) -> bool:
+    """Tell whether a key is a single whole number."""
+    return isinstance(key, int) and not isinstance(key, (bool, bool_))
+
+
+def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a method that reduces a row to a number the arguments ``axis`` and ``keepdims``."""
+
+    @functools.wraps(function)
+    def method(
+        self: ndarray, axis: int | None = None, *, keepdims: bool = False, **options: Any
+    ) -> Any:
+        one_axis(axis)
+        value = function(self, **options)
+        return as_array([value]) if keepdims else value
+
+    return method
+
+
+def one_axis(axis: int | None) -> None:
+    """Refuse an axis that a row does not have."""
+    if axis not in (None, 0, -1):
+        raise AxisError(f"axis {axis} is out of bounds for array of dimension 1")
 
 
 def kind_of(values: Iterable[Any]) -> str:
@@ -66,7 +105,7 @@ class ndarray:
         return len(self._values)
 
     @property
-    def shape(self) -> tuple[int]:
+    def shape(self) -> tuple[int, ...]:
         """Return the size as a tuple of one."""
         return (len(self._values),)
 
@@ -118,10 +157,23 @@ class ndarray:
         return ndarray.of(list(map(new.cast, self._values)), new.kind)
 
     def reshape(self, *shape: Any) -> ndarray:
-        """Return a copy; only -1 and the array's own size are shapes of a row."""
-        if shape not in ((-1,), (len(self),), ((-1,),), ((len(self),),)):
-            raise lacks("arrays of more than one dimension")
-        return self.copy()
+        """Return a copy in another shape; one of its numbers may be -1."""
+        wanted = shape if len(shape) != 1 or isinstance(shape[0], int) else tuple(shape[0])
+        if len(wanted) > 2 or not wanted:
+            raise lacks(FLAT)
+        known = math.prod(number for number in wanted if number != -1)
+        sizes = [len(self) // known if known and n == -1 else n for n in wanted]
+        if math.prod(sizes) != len(self) or list(wanted).count(-1) > 1:
+            raise ValueError(f"cannot reshape array of size {len(self)} into shape {wanted}")
+        if len(sizes) == 1:
+            return self.copy()
+        width, values = sizes[1], self._values
+        return table_of(
+            [
+                ndarray.of(values[i * width : (i + 1) * width], self.dtype.kind)
+                for i in range(sizes[0])
+            ]
+        )
 
     def flatten(self) -> ndarray:
         """Return a copy."""
@@ -137,15 +189,25 @@ class ndarray:
             return list(range(*key.indices(len(self._values))))
         if key is Ellipsis:
             return list(range(len(self._values)))
+        if isinstance(key, tuple) and len(key) == 1:
+            return self._positions(key[0])
+        if isinstance(key, tuple):
+            raise IndexError(
+                f"too many indices for array: it is 1-dimensional, but {len(key)} were indexed"
+            )
         if isinstance(key, float):
             raise IndexError(
                 "only integers, slices and integer or boolean arrays are valid indices"
             )
-        if key is None or (isinstance(key, tuple) and len(key) != 1):
-            raise lacks("arrays of more than one dimension")
-        if isinstance(key, tuple):
-            return self._positions(key[0])
+        return self._listed(key)
+
+    def _listed(self, key: Any) -> list[int]:
+        """Turn a mask or a list of indices into positions."""
+        if key is None:
+            raise lacks("assignments with None in the key")
         chosen = as_array(key) if len(key) else ndarray.of([], "i")
+        if chosen.ndim == 2:
+            raise lacks("tables as indices")
         if chosen.dtype.kind == "f":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         if chosen.dtype.kind == "i":
@@ -162,6 +224,8 @@ class ndarray:
             return self.dtype.type(self._at(key))
         if isinstance(key, slice):
             return View.on(self, key)
+        if key is None or (isinstance(key, tuple) and None in key):
+            return self._as_table(key)
         values = self._values
         try:
             picked = [values[index] for index in self._positions(key)]
@@ -172,6 +236,15 @@ class ndarray:
                 else IndexError(f"an index is out of bounds for axis 0 with size {len(self)}")
             ) from None
         return ndarray.of(picked, self.dtype.kind)
+
+    def _as_table(self, key: Any) -> ndarray:
+        """Return the view ``[:, None]``, a column, or ``[None, :]``, a single row."""
+        whole = slice(None)
+        if key is None or key in ((None,), (None, whole), (None, Ellipsis)):
+            return table_of([View.on(self, whole)])
+        if key in ((whole, None), (Ellipsis, None)):
+            return table_of([View.on(self, slice(i, i + 1)) for i in range(len(self))])
+        raise lacks(FLAT)
 
     def _at(self, key: int) -> Any:
         try:
@@ -192,6 +265,10 @@ class ndarray:
         for index in positions:
             self._at(index)
         self._put(positions, list(map(cast, new)))
+
+    def _take(self, new: Any) -> None:
+        """Take the values of a result of the same size."""
+        self._put(range(len(self)), spread(new, len(self)))
 
     def _put(self, positions: Iterable[int], items: list[Any]) -> None:
         """Write items at positions; everything that changes an array comes here."""
@@ -226,29 +303,31 @@ class ndarray:
 
     # -- reductions ---------------------------------------------------------------------------
 
-    def sum(self, axis: int | None = None) -> Any:
+    @reduction
+    def sum(self) -> Any:
         """Return the sum."""
-        _one_axis(axis)
         return scalar(sum(self._values, 0.0 if self.dtype.kind == "f" else 0))
 
-    def prod(self, axis: int | None = None) -> Any:
+    @reduction
+    def prod(self) -> Any:
         """Return the product."""
-        _one_axis(axis)
         return scalar(math.prod(self._values))
 
-    def mean(self, axis: int | None = None) -> Any:
+    @reduction
+    def mean(self) -> Any:
         """Return the mean."""
-        _one_axis(axis)
         return float64(divide(float(sum(self._values)), len(self)))
 
-    def var(self) -> Any:
-        """Return the variance (divided by the size)."""
+    @reduction
+    def var(self, ddof: float = 0) -> Any:
+        """Return the variance: the sum of squares divided by the size less ddof."""
         mean = float(self.mean())
-        return float64(divide(sum((x - mean) ** 2 for x in self._values), len(self)))
+        return float64(divide(sum((x - mean) ** 2 for x in self._values), len(self) - ddof))
 
-    def std(self) -> Any:
+    @reduction
+    def std(self, ddof: float = 0) -> Any:
         """Return the standard deviation."""
-        return float64(math.sqrt(self.var()))
+        return float64(math.sqrt(self.var(ddof=ddof)))
 
     def _extreme(self, choose: Callable[[list[Any]], Any], name: str) -> Any:
         if not self._values:
@@ -257,48 +336,78 @@ class ndarray:
             return nan
         return choose(self._values)
 
-    def max(self, axis: int | None = None) -> Any:
+    @reduction
+    def max(self) -> Any:
         """Return the largest element, nan if there is one."""
-        _one_axis(axis)
         return self.dtype.type(self._extreme(max, "maximum"))
 
-    def min(self, axis: int | None = None) -> Any:
+    @reduction
+    def min(self) -> Any:
         """Return the smallest element, nan if there is one."""
-        _one_axis(axis)
         return self.dtype.type(self._extreme(min, "minimum"))
 
     def _where_extreme(self, choose: Callable[[list[Any]], Any], name: str) -> Any:
         best = self._extreme(choose, name)
         return int64(next(i for i, x in enumerate(self._values) if x == best or x != x))
 
+    @reduction
     def argmax(self) -> Any:
         """Return the position of the first largest element."""
         return self._where_extreme(max, "argmax")
 
+    @reduction
     def argmin(self) -> Any:
         """Return the position of the first smallest element."""
         return self._where_extreme(min, "argmin")
 
-    def any(self, axis: int | None = None) -> Any:
+    @reduction
+    def any(self) -> Any:
         """Tell whether some element is true."""
-        _one_axis(axis)
         return bool_(any(self._values))
 
-    def all(self, axis: int | None = None) -> Any:
+    @reduction
+    def all(self) -> Any:
         """Tell whether every element is true."""
-        _one_axis(axis)
         return bool_(all(self._values))
 
-    def cumsum(self) -> ndarray:
+    def cumsum(self, axis: int | None = None) -> ndarray:
         """Return the running sums."""
+        return self._running(operator.add, axis)
+
+    def cumprod(self, axis: int | None = None) -> ndarray:
+        """Return the running products."""
+        return self._running(operator.mul, axis)
+
+    def _running(self, combine: Callable[[Any, Any], Any], axis: int | None) -> ndarray:
+        one_axis(axis)
         kind = "i" if self.dtype.kind == "b" else self.dtype.kind
-        return ndarray.of(list(itertools.accumulate(map(DTYPES[kind].cast, self._values))), kind)
+        numbers = map(DTYPES[kind].cast, self._values)
+        return ndarray.of(list(itertools.accumulate(numbers, combine)), kind)
+
+    def transpose(self) -> ndarray:
+        """Return the array itself: a row has nothing to transpose."""
+        return self
+
+    def take(self, indices: Any, axis: int | None = None) -> Any:
+        """Return the elements at these positions."""
+        if self.ndim == 1 or axis is None:
+            return self.flatten()[indices]
+        return self[indices] if axis == 0 else self[:, indices]
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+        """Return every element several times."""
+        if self.ndim == 1 or axis is None:
+            flat = self.flatten()
+            return flat[_repeated(len(flat), repeats)]
+        if axis == 0:
+            return self[_repeated(len(self), repeats)]
+        return self[:, _repeated(self.shape[1], repeats)]
 
     def argsort(self) -> ndarray:
         """Return the positions in increasing order of their elements."""
         return ndarray.of(sorted(range(len(self)), key=self._values.__getitem__), "i")
 
-    def nonzero(self) -> tuple[ndarray]:
+    def nonzero(self) -> tuple[ndarray, ...]:
         """Return the positions of the elements that are not zero, in a tuple of one."""
         return (ndarray.of([i for i, x in enumerate(self._values) if x], "i"),)
 
@@ -334,13 +443,20 @@ class View(ndarray):
 DTYPES = {kind: dtype(python) for kind, python in (("f", float), ("i", int), ("b", bool))}
 
 
+def _repeated(size: int, repeats: Any) -> list[int]:
+    counts = spread(repeats, size)
+    return [index for index, count in enumerate(counts) for _ in range(count)]
+
+
 def _short(value: Any) -> str:
     return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def _one_axis(axis: int | None) -> None:
-    if axis not in (None, 0, -1):
-        raise lacks("arrays of more than one dimension")
+def table_of(rows: list[ndarray]) -> ndarray:
+    """Return a table of these rows."""
+    from .grid import Grid  # which is built on this module
+
+    return Grid.of_rows(rows)
 
 
 def as_array(value: Any, kind: Any = None) -> ndarray:
@@ -350,16 +466,29 @@ def as_array(value: Any, kind: Any = None) -> ndarray:
     if not isinstance(value, (list, tuple, range)):
         raise lacks(f"arrays made of a {type(value).__name__} (give a list)")
     if any(isinstance(item, (list, tuple, ndarray)) for item in value):
-        raise lacks("arrays of more than one dimension")
+        return _nested(value, kind)
     new = dtype(kind) if kind is not None else DTYPES[kind_of(value)]
     return ndarray.of(list(map(new.cast, value)), new.kind)
+
+
+def _nested(value: Any, kind: Any) -> ndarray:
+    """Return a list of rows as a table, with numbers of its own."""
+    if not all(isinstance(item, (list, tuple, ndarray)) for item in value):
+        raise ValueError("setting an array element with a sequence: rows and numbers are mixed")
+    rows = [as_array(item, kind).copy() for item in value]
+    if any(row.ndim == 2 for row in rows):
+        raise lacks(FLAT)
+    return table_of(rows)
 
 
 def spread(value: Any, size: int) -> list[Any]:
     """Return the values to be combined with ``size`` others: a scalar or one value is repeated."""
     if isinstance(value, (int, float)):
         return [value] * size
-    values = as_array(value)._values
+    row = as_array(value)
+    if row.ndim == 2 and len(row) > 1:
+        raise ValueError(f"a table of shape {row.shape} does not fit into a row of size {size}")
+    values = row._values
     if len(values) == 1:
         return values * size
     if len(values) != size:

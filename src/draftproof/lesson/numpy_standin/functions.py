@@ -1,17 +1,21 @@
-"""The functions of the stand-in, one row of numbers at a time."""
+"""The functions of the stand-in, on rows and tables of numbers."""
 
 from __future__ import annotations
 
 import bisect
 import builtins
+import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
-from .arithmetic import RANK, Pairwise, binary, bitwise, larger, lift, smaller
+from .arithmetic import Pairwise, binary, bitwise, by_rows, larger, lift, smaller
+from .arithmetic import clip as _clip
 from .arithmetic import true_divide as _true_divide
-from .array import as_array, kind_of, ndarray
+from .array import FLAT, RANK, as_array, kind_of, ndarray, spread, table_of
+from .grid import Grid
 from .scalars import (
     bool_,
     complain,
@@ -34,14 +38,13 @@ from .scalars import (
 # -- making arrays ------------------------------------------------------------------------------
 
 
-def _length(shape: Any) -> int:
-    if isinstance(shape, tuple) and len(shape) == 1:
-        shape = shape[0]
-    if not isinstance(shape, int):
-        raise lacks("arrays of more than one dimension")
-    if shape < 0:
+def _lengths(shape: Any) -> list[int]:
+    sizes = [int(size) for size in ([shape] if isinstance(shape, int) else shape)]
+    if not 1 <= len(sizes) <= 2:
+        raise lacks(FLAT if sizes else "arrays without dimensions")
+    if builtins.min(sizes) < 0:
         raise ValueError("negative dimensions are not allowed")
-    return int(shape)
+    return sizes
 
 
 def asarray(a: Any, dtype: Any = None) -> Any:
@@ -59,7 +62,9 @@ def array(a: Any, dtype: Any = None) -> Any:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> ndarray:
     """Return an array of one value."""
-    return as_array([fill_value] * _length(shape), dtype)
+    *above, width = _lengths(shape)
+    row = as_array([fill_value] * width, dtype)
+    return table_of([row.copy() for _ in range(above[0])]) if above else row
 
 
 def zeros(shape: Any, dtype: Any = float) -> ndarray:
@@ -78,7 +83,7 @@ empty = zeros
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> ndarray:
     """Return an array of one value, of the size and dtype of a."""
     like = as_array(a)
-    return full(len(like), fill_value, like.dtype if dtype is None else dtype)
+    return full(like.shape, fill_value, like.dtype if dtype is None else dtype)
 
 
 def zeros_like(a: Any, dtype: Any = None) -> ndarray:
@@ -113,14 +118,103 @@ def linspace(start: float, stop: float, num: int = 50) -> ndarray:
     return ndarray.of([float(start + index * step) for index in range(num)], "f")
 
 
-def concatenate(arrays: Any) -> ndarray:
-    """Join arrays end to end."""
-    return as_array([item for part in arrays for item in as_array(part).tolist()])
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> ndarray:
+    """Return a table with ones on the diagonal, or k to the right of it."""
+    width = N if M is None else M
+    return as_array([[int(j - i == k) for j in range(width)] for i in range(N)], dtype)
+
+
+def identity(n: int, dtype: Any = float) -> ndarray:
+    """Return a square table with ones on the diagonal."""
+    return eye(n, dtype=dtype)
+
+
+def diag(v: Any) -> ndarray:
+    """Return a table with the row v on its diagonal, or the diagonal of the table v."""
+    values = as_array(v)
+    if isinstance(values, Grid):
+        return values.diagonal()
+    made = zeros((len(values), len(values)), values.dtype)
+    fill_diagonal(made, values)
+    return made
+
+
+def fill_diagonal(a: Any, val: Any) -> None:
+    """Set the diagonal of a table."""
+    if not isinstance(a, Grid):
+        raise ValueError("array must be at least 2-d")
+    size = builtins.min(a.shape)
+    for index, item in enumerate(spread(val, size)):
+        a[index, index] = item
+
+
+def diag_indices(n: int) -> tuple[ndarray, ndarray]:
+    """Return the rows and the columns of the diagonal of a square table."""
+    return arange(n), arange(n)
+
+
+def outer(a: Any, b: Any) -> ndarray:
+    """Return the table of the products a[i] * b[j]."""
+    return multiply.outer(a, b)
+
+
+def concatenate(arrays: Any, axis: int | None = 0) -> ndarray:
+    """Join arrays end to end; tables below each other, or with axis=1 side by side."""
+    parts = [as_array(part) for part in arrays]
+    if axis is None or all_flat(parts):
+        return as_array([item for part in parts for item in part.flatten().tolist()], _top(parts))
+    if not builtins.all(isinstance(part, Grid) for part in parts):
+        raise ValueError("all the input array dimensions must match: rows and tables are mixed")
+    if axis in (1, -1):
+        return transpose(concatenate([part.T for part in parts])).copy()
+    return table_of([row.copy() for part in parts for row in part])
+
+
+def all_flat(parts: list[ndarray]) -> bool:
+    """Tell whether none of these is a table."""
+    return not builtins.any(isinstance(part, Grid) for part in parts)
+
+
+def _top(parts: list[ndarray]) -> dtype:
+    return builtins.max((part.dtype for part in parts), key=lambda one: RANK[one.kind])
+
+
+def stack(arrays: Any, axis: int = 0) -> ndarray:
+    """Make a table of rows; with axis=1, of columns."""
+    rows = [as_array(part).copy() for part in arrays]
+    if not all_flat(rows):
+        raise lacks(FLAT)
+    made = table_of(rows)
+    return made.T.copy() if axis in (1, -1) else made
+
+
+def vstack(tup: Any) -> ndarray:
+    """Put rows and tables below each other."""
+    parts = [as_array(part) for part in tup]
+    return concatenate([part if isinstance(part, Grid) else part[None, :] for part in parts])
+
+
+def hstack(tup: Any) -> ndarray:
+    """Join rows end to end, and tables side by side."""
+    parts = [as_array(part) for part in tup]
+    return concatenate(parts, axis=0 if all_flat(parts) else 1)
+
+
+def column_stack(tup: Any) -> ndarray:
+    """Put columns side by side."""
+    parts = [as_array(part) for part in tup]
+    return hstack([part if isinstance(part, Grid) else part[:, None] for part in parts])
 
 
 def append(a: Any, values: Any) -> ndarray:
-    """Return a with values at its end."""
-    return concatenate([a, values if isinstance(values, (list, tuple, ndarray)) else [values]])
+    """Return a with values at its end, all in one row."""
+    more = values if isinstance(values, (list, tuple, ndarray)) else [values]
+    return concatenate([a, more], axis=None)
+
+
+def transpose(a: Any) -> ndarray:
+    """Return a table with rows and columns exchanged, as a view."""
+    return as_array(a).T
 
 
 def copy(a: Any) -> ndarray:
@@ -131,36 +225,108 @@ def copy(a: Any) -> ndarray:
 # -- element by element -------------------------------------------------------------------------
 
 
-def _ufunc(combine: Pairwise, name: str) -> Callable[..., Any]:
-    """Give a function of two operands the keywords ``out`` and ``where``."""
+class Ufunc:
+    """A function of two operands of any size, with the keywords ``out`` and ``where``."""
 
-    def ufunc(x: Any, y: Any, out: Any = None, *, where: Any = True) -> Any:
-        if isinstance(out, tuple):
-            (out,) = out
+    def __init__(self, combine: Pairwise, name: str) -> None:
+        self._combine, self.__name__ = combine, name
+
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.__name__}'>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise lacks(f"`np.{self.__name__}.{name}`")
+
+    def __call__(self, x: Any, y: Any, out: Any = None, *, where: Any = True) -> Any:
+        """Combine two operands."""
         if where is True:
-            result = combine(x, y)
+            return _into(out, self._combine(x, y))
+        return _masked(self._combine, (x, y), out, where)
+
+    def reduce(self, array: Any, axis: int | None = 0) -> Any:
+        """Combine all elements of a row; of a table all rows, or with axis=1 all columns."""
+        values = as_array(array)
+        if axis is None:
+            values = values.flatten()
+        elif isinstance(values, Grid) and axis in (1, -1):
+            values = values.T
+        if not len(values):
+            raise lacks(f"`np.{self.__name__}.reduce` of nothing")
+        return functools.reduce(self._combine, values)
+
+    def accumulate(self, array: Any, axis: int = 0) -> ndarray:
+        """Return the results of combining the first element, the first two, and so on."""
+        values = as_array(array)
+        if isinstance(values, Grid) and axis in (1, -1):
+            return transpose(self.accumulate(values.T)).copy()
+        made = list(itertools.accumulate(values, self._combine))
+        return as_array(made, None if made else values.dtype)
+
+    def outer(self, a: Any, b: Any) -> ndarray:
+        """Combine every element of a with every element of b."""
+        right = as_array(b).flatten()
+        return table_of([self._combine(x, right) for x in as_array(a).flatten()])
+
+    def at(self, a: ndarray, indices: Any, b: Any) -> None:
+        """Combine in place, once for every index, also where one comes several times."""
+        if isinstance(indices, int):
+            indices, b = [indices], [b] if isinstance(b, (int, float)) else b
+        if isinstance(indices, tuple):
+            size = builtins.max(len(as_array(part)) for part in indices)
+            keys: list[Any] = list(zip(*(spread(part, size) for part in indices), strict=True))
         else:
-            result, out = _masked(combine, x, y, out, where)
-        if out is None:
-            return result
-        out[:] = result
-        return out
-
-    ufunc.__name__ = ufunc.__qualname__ = name
-    return ufunc
+            keys = [int(place) for place in arange(len(a))[indices]]
+        if isinstance(a, Grid) and not isinstance(indices, tuple):
+            raise lacks(f"`np.{self.__name__}.at` on whole rows of a table")
+        for key, item in zip(keys, spread(b, len(keys)), strict=True):
+            a[key] = self._combine(a[key], item)
 
 
-def _masked(combine: Pairwise, x: Any, y: Any, out: Any, where: Any) -> tuple[Any, Any]:
+_ufunc = Ufunc
+
+
+def _into(out: Any, result: Any) -> Any:
+    if isinstance(out, tuple):
+        (out,) = out
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _masked(combine: Callable[..., Any], operands: tuple[Any, ...], out: Any, where: Any) -> Any:
+    """Combine where a mask says so; elsewhere ``out`` keeps what it has."""
+    if isinstance(out, tuple):
+        (out,) = out
+    given = (where, *operands) if out is None else (where, *operands, out)
+    if builtins.any(isinstance(one, Grid) for one in map(_arrays, given)):
+
+        def masked(mask: Any, *rows: Any) -> Any:
+            sides = rows[: len(operands)]
+            return _masked(combine, sides, None if out is None else rows[-1], mask)
+
+        return _into(out, by_rows(masked, *map(_arrays, given)))
     mask = as_array(where)
     positions = [index for index, yes in enumerate(mask.tolist()) if yes]
-    left, right = (
-        as_array(side)[positions] if isinstance(side, (list, tuple, ndarray)) else side
-        for side in (x, y)
-    )
-    part = as_array(combine(left, right)) if positions else ndarray.of([], "f")
+    sides = [_at(as_array(one), positions, len(mask)) if _many(one) else one for one in operands]
+    part = as_array(combine(*sides)) if positions else ndarray.of([], "f")
     result = zeros(len(mask)) if out is None else out.copy()
     result[positions] = part
-    return result, out
+    return _into(out, result)
+
+
+def _many(value: Any) -> bool:
+    return isinstance(value, (list, tuple, ndarray))
+
+
+def _arrays(value: Any) -> Any:
+    return as_array(value) if _many(value) else value
+
+
+def _at(row: ndarray, positions: list[int], size: int) -> ndarray:
+    return row[positions] if len(row) == size else row
 
 
 add = _ufunc(lift(operator.add), "add")
@@ -184,12 +350,17 @@ bitwise_and = _ufunc(lift(bitwise(operator.and_)), "bitwise_and")
 bitwise_or = _ufunc(lift(bitwise(operator.or_)), "bitwise_or")
 
 
-def _unary(function: Callable[[Any], Any], name: str, kind: str = "f") -> Callable[[Any], Any]:
-    def ufunc(x: Any) -> Any:
+def _unary(function: Callable[[Any], Any], name: str, kind: str = "f") -> Callable[..., Any]:
+    def plain(x: Any) -> Any:
         if isinstance(x, (int, float)):
             return scalar(function(x))
         values = as_array(x)
+        if isinstance(values, Grid):
+            return by_rows(plain, values)
         return ndarray.of([function(item) for item in values.tolist()], kind or values.dtype.kind)
+
+    def ufunc(x: Any, out: Any = None, *, where: Any = True) -> Any:
+        return _into(out, plain(x)) if where is True else _masked(plain, (x,), out, where)
 
     ufunc.__name__ = ufunc.__qualname__ = name
     return ufunc
@@ -233,18 +404,15 @@ isinf = _unary(math.isinf, "isinf", "b")
 logical_not = _unary(operator.not_, "logical_not", "b")
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
-    """Limit every element to lie between a_min and a_max."""
-    out = a
-    if a_min is not None:
-        out = binary(out, a_min, larger)
-    return out if a_max is None else binary(out, a_max, smaller)
+clip = _clip
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """Choose from x where the condition holds and from y elsewhere; alone, list the positions."""
     if x is None and y is None:
         return as_array(condition).nonzero()
+    if builtins.any(isinstance(_arrays(one), Grid) for one in (condition, x, y)):
+        return by_rows(where, *map(_arrays, (condition, x, y)))
     if isinstance(condition, (int, float)):
         condition = [bool(condition)]
     sides = [
@@ -294,13 +462,59 @@ def _method(name: str) -> Callable[..., Any]:
 sum, prod, mean, std, var = map(_method, ("sum", "prod", "mean", "std", "var"))
 max, min = amax, amin = _method("max"), _method("min")
 argmax, argmin, argsort = map(_method, ("argmax", "argmin", "argsort"))
-any, all, cumsum, nonzero = map(_method, ("any", "all", "cumsum", "nonzero"))
-dot, round = _method("dot"), _method("round")
+any, all, nonzero = map(_method, ("any", "all", "nonzero"))
+cumsum, cumprod, take, repeat = map(_method, ("cumsum", "cumprod", "take", "repeat"))
+dot = matmul = _method("dot")
+round = around = _method("round")
+
+
+def trace(a: Any) -> Any:
+    """Return the sum of the diagonal of a table."""
+    return diag(a).sum()
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """Return the size along each dimension."""
+    return () if isinstance(a, (int, float)) else as_array(a).shape
+
+
+def ndim(a: Any) -> int:
+    """Return the number of dimensions."""
+    return len(shape(a))
+
+
+def average(a: Any, axis: int | None = None, weights: Any = None) -> Any:
+    """Return the mean, weighted if there are weights."""
+    values = as_array(a)
+    if weights is None:
+        return values.mean(axis=axis)
+    heavy = as_array(weights)
+    if isinstance(values, Grid) and not isinstance(heavy, Grid):
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        heavy = heavy[:, None] if axis in (0, -2) else heavy
+        heavy = binary(zeros_like(values), heavy, operator.add)
+    total = as_array(_listed(heavy.sum(axis=axis)))
+    if 0 in total.tolist():
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    return _true_divide(multiply(values, heavy).sum(axis=axis), heavy.sum(axis=axis))
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, ndarray) else [value]
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:  # noqa: FBT001, FBT002 - NumPy's
+    """Return the number of the increasing bin in which x lies."""
+    edges = as_array(bins).tolist()
+    if edges != sorted(edges):
+        raise lacks("`np.digitize` with decreasing bins")
+    return searchsorted(edges, x, side="left" if right else "right")
 
 
 def size(a: Any) -> int:
     """Return the number of elements."""
-    return len(as_array(a))
+    return 1 if isinstance(a, (int, float)) else as_array(a).size
 
 
 def count_nonzero(a: Any) -> int:
@@ -310,7 +524,7 @@ def count_nonzero(a: Any) -> int:
 
 def flatnonzero(a: Any) -> Any:
     """Return the positions of the elements that are not zero."""
-    return as_array(a).nonzero()[0]
+    return as_array(a).flatten().nonzero()[0]
 
 
 def sort(a: Any) -> ndarray:
@@ -323,12 +537,16 @@ def sort(a: Any) -> ndarray:
 def diff(a: Any) -> Any:
     """Return the differences of neighbours."""
     values = as_array(a)
+    if isinstance(values, Grid):
+        return subtract(values[:, 1:], values[:, :-1])
     return subtract(values[1:], values[:-1])
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
     """Count how often each of 0, 1, 2, ... occurs; with weights, add them up."""
     values = as_array(x)
+    if isinstance(values, Grid):
+        raise ValueError("object too deep for desired array")
     if values.dtype.kind == "f" and len(values):
         raise TypeError("Cannot cast array data from dtype('float64') to dtype('int64')")
     tokens = [int(v) for v in values.tolist()]
@@ -365,7 +583,10 @@ def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
     find = {"left": bisect.bisect_left, "right": bisect.bisect_right}[side]
     if isinstance(v, (int, float)):
         return int64(find(values, v))
-    return ndarray.of([find(values, item) for item in as_array(v).tolist()], "i")
+    wanted = as_array(v)
+    if isinstance(wanted, Grid):
+        return by_rows(lambda row: searchsorted(values, row, side), wanted)
+    return ndarray.of([find(values, item) for item in wanted.tolist()], "i")
 
 
 def isclose(

@@ -12,7 +12,7 @@ import random as _random
 from collections.abc import Callable
 from typing import Any
 
-from .array import as_array, ndarray
+from .array import FLAT, as_array, ndarray, spread
 from .scalars import float64, int64, lacks
 
 __all__ = ["Generator", "default_rng"]
@@ -21,7 +21,12 @@ __all__ = ["Generator", "default_rng"]
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    raise lacks(f"`np.random.{name}`")
+    if name == "seed":
+        raise lacks(
+            "`np.random.seed` and the one generator that everybody shares (make your own: "
+            "`rng = np.random.default_rng(seed)`)"
+        )
+    raise lacks(f"`np.random.{name}` (make a generator: `rng = np.random.default_rng(seed)`)")
 
 
 def _seeded(seed: Any) -> _random.Random:
@@ -58,7 +63,8 @@ class Generator:
         draw = self._source.random
         if size is None:
             return float64(draw())
-        return ndarray.of([draw() for _ in range(_size(size))], "f")
+        sizes = _sizes(size)
+        return ndarray.of([draw() for _ in range(math.prod(sizes))], "f").reshape(sizes)
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None) -> Any:
         """Draw uniformly from [low, high)."""
@@ -92,7 +98,11 @@ class Generator:
         else:
             cdf, draw = cumulative(p, count), self._source.random
             picked = _sized(lambda: bisect.bisect_right(cdf, draw()), size)
-        return picked if isinstance(a, int) else as_array(a)[picked]
+        if isinstance(a, int):
+            return picked
+        if getattr(picked, "ndim", 0) == 2:
+            return as_array(a)[picked.flatten()].reshape(picked.shape)
+        return as_array(a)[picked]
 
     def multinomial(self, n: int, pvals: Any, size: Any = None) -> Any:
         """Count how often each outcome comes in n draws."""
@@ -106,6 +116,32 @@ class Generator:
         for token in self.choice(len(weights), size=int(n), p=weights).tolist():
             counts[token] += 1
         return ndarray.of(counts, "i")
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """Count the successes in n trials that succeed with the probability p each."""
+        many = [len(one) for one in (n, p) if isinstance(one, (list, tuple, ndarray))]
+        if many and size is not None:
+            raise lacks("`binomial` with rows and a size")
+        if many:
+            pairs = zip(spread(n, max(many)), spread(p, max(many)), strict=True)
+            return ndarray.of([self._successes(*pair) for pair in pairs], "i")
+        return _sized(lambda: self._successes(n, p), size)
+
+    def _successes(self, n: Any, p: Any) -> int:
+        if n < 0 or not 0 <= p <= 1:
+            raise ValueError("n < 0, p < 0, p > 1 or p is NaN")
+        draw = self._source.random
+        return sum(draw() < p for _ in range(int(n)))
+
+    def shuffle(self, x: Any) -> None:
+        """Put the elements in random order, in place."""
+        order = list(range(len(x)))
+        self._source.shuffle(order)
+        items = [x[index] for index in order]
+        if getattr(x, "ndim", 1) == 2:
+            items = [item.copy() for item in items]
+        for index, item in enumerate(items):
+            x[index] = item
 
     def permutation(self, x: Any) -> ndarray:
         """Return the elements, or range(x), in random order."""
@@ -129,18 +165,18 @@ def cumulative(p: Any, count: int) -> list[float]:
     return [x / cdf[-1] for x in cdf]
 
 
-def _size(size: Any) -> int:
-    if isinstance(size, tuple) and len(size) == 1:
-        size = size[0]
-    if not isinstance(size, int):
-        raise lacks("arrays of more than one dimension")
-    return int(size)
+def _sizes(size: Any) -> list[int]:
+    sizes = [int(one) for one in ([size] if isinstance(size, int) else size)]
+    if not 1 <= len(sizes) <= 2:
+        raise lacks(FLAT if sizes else "draws without dimensions")
+    return sizes
 
 
 def _sized(draw: Callable[[], int], size: Any) -> Any:
     if size is None:
         return int64(draw())
-    return ndarray.of([draw() for _ in range(_size(size))], "i")
+    sizes = _sizes(size)
+    return ndarray.of([draw() for _ in range(math.prod(sizes))], "i").reshape(sizes)
 
 
 def default_rng(seed: Any = None) -> Generator:
