@@ -27,7 +27,7 @@ LEVEL = 1e-7
 FEWEST, MOST = 300, 2_000
 """Plain runs beside a law: at the least, and where a small difference has to be confirmed."""
 
-FEWEST_ASSUMED, MOST_ASSUMED = 6_000, 20_000
+FEWEST_ASSUMED, MOST_ASSUMED = 10_000, 20_000
 """The same where the law rests on an assumption, or on no luck at all."""
 
 SEED = 20_261_130
