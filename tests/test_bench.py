@@ -36,7 +36,7 @@ def contestants(log):
 
 
 def test_rows_are_medians_and_ratios_to_plain():
-    rows = run_bench(contestants([]), repeats=3, max_tokens=10).rows()
+    rows = run_bench(contestants([]), repeats=5, max_tokens=10).rows()
     assert len(rows) == 3 * len(TASKS)
     by_name = {(row.task, row.name): row for row in rows}
     for task in TASKS:
@@ -128,9 +128,10 @@ def test_without_plain_decoding_there_is_no_bench():
         run_bench({PLAIN: failing}, tasks=TASKS[:1])
 
 
-def test_one_repeat_has_no_interval():
-    found = run_bench(contestants([]), tasks=TASKS[:1], repeats=1, max_tokens=10)
-    assert {row.interval for row in found.rows()} == {None}
+@pytest.mark.parametrize(("repeats", "bounded"), [(1, False), (4, False), (5, True)])
+def test_an_interval_takes_five_repeats(repeats, bounded):
+    found = run_bench(contestants([]), tasks=TASKS[:1], repeats=repeats, max_tokens=10)
+    assert {row.interval is not None for row in found.rows()} == {bounded}
 
 
 # ---------------------------------------------------------------- predictions

@@ -43,6 +43,7 @@ def test_people_see_predicted_measured_and_the_median(texts, cli):
     assert "Median difference over the texts: " in done.stdout
     assert "timing the parts of a round at T = 0.8 ..." in done.stderr
     assert "warming up draftproof, suffix ..." in done.stderr
+    assert "-: no interval, for it takes 5 repeats." in done.stdout
 
 
 def test_the_bar_expects_as_many_steps_as_there_are(texts, cli, monkeypatch):

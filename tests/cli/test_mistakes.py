@@ -1,10 +1,26 @@
 """Every mistake of a user ends with exit code 2 and one sentence that says the way out."""
 
+import errno
+import os
 import re
 
 import pytest
 
+from draftproof.cli import main
+from draftproof.errors import UnreadableModel
+
 RUN, PLAN, PROVE = ("run", "hello"), ("plan", "--acceptance", "0.8", "--t-verify"), ("prove",)
+
+
+class Failing:
+    """A standard input that the system does not let us read."""
+
+    def __init__(self, reason):
+        self.reason, self.buffer = reason, self
+
+    def read(self):
+        raise OSError(self.reason, os.strerror(self.reason))
+
 
 MISTAKES = [
     (("bogus",), "bogus"),
@@ -19,18 +35,36 @@ MISTAKES = [
     ((*RUN, "--max-tokens", "many"), "--max-tokens"),
     ((*RUN, "--max-tokens", "1.5"), "--max-tokens"),
     ((*RUN, "-k", "-1"), "-k"),
-    ((*RUN, "-k", "some"), "-k"),
+    ((*RUN, "-k", "some"), "-k is 'some'; it must be a whole number >= 0, or auto"),
     ((*RUN, "-k", "auto", "--rule", "rrs"), "'auto'"),
     ((*RUN, "--drafts", "0"), "--drafts"),
     ((*RUN, "--drafts", "3"), "--drafts"),
-    ((*RUN, "--temperature", "-1"), "temperature"),
+    ((*RUN, "--drafts", "129", "--rule", "rrs"), "--drafts is 129.* 516 .* give 128 or fewer"),
+    ((*RUN, "--drafts", "13", "--rule", "tree"), "--drafts is 13,.* 520 .* give 12 or fewer"),
+    ((*RUN, "--temperature", "-1"), "--temperature"),
+    ((*RUN, "--temperature", "inf"), "--temperature is 'inf'; it must be a finite number"),
+    ((*RUN, "--logit-bias", "5:1e400"), "--logit-bias is '1e400'; it must be a finite number"),
+    ((*RUN, "--logit-bias", "5:9", "--logit-bias", "5:0"), "--logit-bias gives token 5 both"),
+    ((*RUN, "--min-tokens", "10", "--max-tokens", "3"), "--min-tokens is 10 and --max-tokens is 3"),
+    ((*RUN, "--seed", "9" * 23), "--seed is '9{23}'; it must be at most 9{18}"),
+    ((*RUN, "--target", ""), "--target is ''"),
+    ((*RUN, "--draft", ""), "--draft is ''"),
+    ((*RUN, "--trace", ""), "--trace is ''"),
+    ((*RUN, "--earlier", ""), "--earlier is ''"),
+    (("bench", "--plot", ""), "--plot is ''"),
+    (("bench", "--quick", "--repeats", "9"), "--repeats is 9 and --quick makes 2"),
+    (("learn", ""), "no lesson ''"),
+    (("learn", "nope", "--export", "zz.md"), "no lesson 'nope'"),
+    (("learn", "--port", "abc"), "--port is 'abc'; it must be a whole number"),
+    (("learn", "--port", "65536"), "--port is '65536'; it must be at most 65535"),
+    (("learn", "check", "3", ""), "FILE is ''"),
     ((*RUN, "--temperature", "nan"), "--temperature"),
     ((*RUN, "--temperature", "hot"), "--temperature"),
     ((*RUN, "--top-k", "0"), "--top-k"),
-    ((*RUN, "--top-p", "0"), "top_p"),
-    ((*RUN, "--top-p", "1.1"), "top_p"),
-    ((*RUN, "--min-p", "2"), "min_p"),
-    ((*RUN, "--repetition-penalty", "0"), "repetition_penalty"),
+    ((*RUN, "--top-p", "0"), "--top-p is 0.0"),
+    ((*RUN, "--top-p", "1.1"), "--top-p"),
+    ((*RUN, "--min-p", "2"), "--min-p"),
+    ((*RUN, "--repetition-penalty", "0"), "--repetition-penalty"),
     ((*RUN, "--presence-penalty", "inf"), "--presence-penalty"),
     ((*RUN, "--frequency-penalty", "x"), "--frequency-penalty"),
     ((*RUN, "--logit-bias", "5"), "--logit-bias"),
@@ -172,3 +206,42 @@ def test_a_row_of_nan_names_the_row(toy, cli):
     assert done.exit_code == 2
     assert "NaN" in done.stderr
     assert "toy" in done.stderr
+
+
+def test_an_existing_export_is_not_overwritten(cli, tmp_path):
+    file = tmp_path / "precious.md"
+    file.write_text("keep me")
+    done = cli("learn", "--data-dir", tmp_path, "--export", file)
+    assert done.exit_code == 2
+    assert "exists already" in done.stderr
+    assert file.read_text() == "keep me"
+
+
+@pytest.mark.parametrize("flag", ["--target", "--draft"])
+def test_a_path_that_holds_no_model_is_refused_with_its_flag(toy, cli, monkeypatch, tmp_path, flag):
+    model = toy()
+
+    def open_model(name):
+        if name == "smollm2":
+            return model
+        raise UnreadableModel(f"{name} holds no openvino_model.xml, so it is not a model folder.")
+
+    monkeypatch.setattr("draftproof.session.running.open_model", open_model)
+    done = cli("run", "hello", flag, tmp_path)
+    assert done.exit_code == 2
+    sentence = done.stderr.splitlines()[-1]
+    assert sentence.startswith(f"draftproof: {flag}: {tmp_path} holds no openvino_model.xml")
+    assert "name a GGUF file, or a folder" in sentence
+
+
+@pytest.mark.parametrize(
+    ("stream", "reason"), [(None, "is closed"), (Failing(errno.EIO), "cannot be read")]
+)
+def test_a_standard_input_that_cannot_be_read_is_one_sentence(
+    toy, monkeypatch, capsys, stream, reason
+):
+    monkeypatch.setattr("sys.stdin", stream)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "--json", "-"])
+    assert ended.value.code == 2
+    assert f"PROMPT is '-' and standard input {reason}" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,7 @@ from draftproof.cli.reading import read_number, read_time
 from draftproof.cli.screen import Screen, console_for
 from draftproof.contracts import Source
 from draftproof.errors import InvalidInput
+from draftproof.lesson.check import CheckResult
 from draftproof.session import Piece
 
 PIECES = [Piece("a\x1b[31mb", Source.DRAFT), Piece("c", Source.DRAFT), Piece("d", Source.RESIDUAL)]
@@ -111,3 +113,83 @@ def test_a_closed_pipe_ends_quietly():
         child.stdout.close()
         assert child.stderr.read() == ""
     assert child.returncode == 141
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.fixture
+def ends_with(monkeypatch):
+    """Run a command line with a standard output of its own and give the exit code."""
+
+    def invoke(stream, *args):
+        monkeypatch.setattr("sys.stdout", stream)
+        with pytest.raises(SystemExit) as ended:
+            main(list(args))
+        return ended.value.code
+
+    return invoke
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "run --help", "run hello", "run hello --json", "learn check 3 NONE"],
+)
+def test_a_full_disk_is_one_sentence(toy, ends_with, capsys, monkeypatch, words):
+    passed = CheckResult("x", passed=True, status="pass", message="", tests=(), stdout="")
+    monkeypatch.setattr("draftproof.cli.learn.grade", lambda lesson, file: passed)
+    with FULL.open("w") as full:
+        assert ends_with(full, *words.split()) == 2
+    assert "the output cannot be written (No space left" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+def test_a_full_disk_leaves_no_traceback_at_the_very_end():
+    code = "from draftproof.cli import main\nmain(['--version'])"
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(13, "Permission denied", "/a/b"), "/a/b: cannot be used (Permission"),
+        (OSError(12, "Cannot allocate memory"), "the system refused what this needs (Cannot"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(monkeypatch, ends_with, capsys, error, said):
+    def refuse(lesson, file):
+        raise error
+
+    monkeypatch.setattr("draftproof.cli.learn.grade", refuse)
+    assert ends_with(io.StringIO(), "learn", "check", "3", "mine.py") == 2
+    assert f"draftproof: {said}" in capsys.readouterr().err
+
+
+def test_a_closed_standard_output_is_no_error(toy, ends_with, capsys):
+    assert ends_with(None, "run", "hello", "--json") == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_character_that_the_output_cannot_show_is_escaped(toy, ends_with):
+    for seed in range(40):
+        raw = io.BytesIO()
+        stream = io.TextIOWrapper(raw, encoding="cp1251")
+        assert ends_with(stream, "run", "hello", "--seed", str(seed)) == 0
+        if b"\\xe9" in raw.getvalue():
+            return
+    pytest.fail("no seed gave an e acute")
+
+
+def test_an_output_in_utf_8_stays_as_it_is(ends_with):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="UTF8")
+    assert ends_with(stream, "--version") == 0
+    assert stream.errors == "strict"

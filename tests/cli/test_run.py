@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+from statistics import median
 
 import pytest
 
@@ -71,7 +72,10 @@ def test_nothing_drafted_gives_null_and_no_division(toy, answer):
 def test_no_tokens_is_an_empty_text(toy, cli, answer):
     code, told = answer("run", "hello", "--max-tokens", 0)
     assert (code, told["text"], told["tokens"], told["tokens_per_second"]) == (0, "", [], None)
-    assert cli("run", "hello", "--max-tokens", 0).stdout == "\n"
+    done = cli("run", "hello", "--max-tokens", 0)
+    assert done.stdout == "\n"
+    assert "ended at the length limit" in done.stderr
+    assert told["ends"] == "length"
 
 
 @pytest.mark.parametrize("budget", range(1, 7))
@@ -165,9 +169,7 @@ def test_compare_gives_its_fields_and_finds_equal_greedy_texts(toy, answer):
     assert told["numeric_gap"]["positions"] == 20
     assert told["must_be_equal"]
     assert told["equal"]
-    assert told["speedup"] == pytest.approx(
-        told["tokens_per_second"] / told["plain"]["tokens_per_second"]
-    )
+    assert told["speedup"] == median(told["speedup_pairs"])
 
 
 def test_compare_does_not_ask_for_equal_texts_where_luck_differs(toy, answer):
@@ -216,6 +218,39 @@ def test_an_interruption_with_json_still_prints_one_object(toy, cli):
     told = json.loads(done.stdout)
     assert told["interrupted"]
     assert told["emitted"] == len(told["tokens"]) > 0
+
+
+@pytest.fixture
+def cut_short(monkeypatch):
+    """Press Ctrl-C at the second plain run of a comparison."""
+
+    def tell(self, what):
+        if what == "timing plain decoding, run 2":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("draftproof.cli.screen.Progress.__call__", tell)
+
+
+def test_a_comparison_that_is_interrupted_loses_no_finished_run(toy, cli, cut_short):
+    whole = cli("run", "hello").stdout
+    done = cli("run", "hello", "--compare")
+    assert (done.exit_code, done.stdout) == (130, whole)
+    assert "interrupted; this is what was known" in done.stderr
+    assert "tokens/s decoding" in done.stderr
+    done = cli("run", "hello", "--compare", "--json")
+    assert done.exit_code == 130
+    told = json.loads(done.stdout)
+    assert (told["interrupted"], told["ends"], told["text"] + "\n") == (True, "length", whole)
+    assert [told[name] for name in sorted(COMPARED)] == [None] * len(COMPARED)
+
+
+def test_a_demo_that_is_interrupted_tells_its_run(toy, cli, cut_short):
+    done = cli("demo")
+    assert done.exit_code == 130
+    assert "tokens/s decoding" in done.stdout
+    done = cli("demo", "--json")
+    assert done.exit_code == 130
+    assert json.loads(done.stdout)["run"]["interrupted"]
 
 
 def test_an_interruption_before_the_first_token_is_quiet(toy, cli):
@@ -292,3 +327,7 @@ def test_every_shape_of_draft_ends_at_the_context_limit(toy, answer, name):
     flags = ("--raw", "--rule", name, "--temperature", 1, "--max-tokens", 60, "-k", 3)
     code, told = answer("run", "x" * 185, *flags)
     assert (code, told["emitted"], told["ends"]) == (0, 16, "length")
+
+
+def test_the_help_shows_k_as_it_may_be_written(cli):
+    assert "-k N|auto " in cli("run", "--help").stdout

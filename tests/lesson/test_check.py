@@ -92,11 +92,12 @@ def test_a_memory_bomb_is_a_sentence(submit):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import os\nos._exit(0)", "the Python process ended without an answer"),
+        ("import os\nos._exit(0)", "The run had no result: the Python process ended without"),
         (
             "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
-            "Python itself crashed (signal",
+            "The run had no result: Python itself crashed (signal",
         ),
+        ("raise KeyboardInterrupt", "The run was stopped by a KeyboardInterrupt of the program's"),
     ],
 )
 def test_a_program_that_takes_python_down(submit, code, message):

@@ -20,11 +20,11 @@ def test_short_runs_are_repeated_more_often_and_always_an_odd_number_of_times(se
 
 
 @pytest.mark.parametrize(
-    ("ratios", "verdict"),
-    [((1.1, 1.2, 1.3), "faster"), ((0.7, 0.9, 0.8), "slower"), ((0.9, 1.4, 1.2), "cannot tell"),
-     ((), None)],
+    ("ratios", "verdict", "speedup"),
+    [((1.1, 1.2, 1.6), "faster", 1.2), ((0.7, 0.9, 0.8), "slower", 0.8),
+     ((0.9, 1.4, 1.2), "cannot tell", 1.2), ((), None, None)],
 )  # fmt: skip
-def test_runs_that_disagree_about_the_sign_are_no_answer(ratios, verdict):
+def test_runs_that_disagree_about_the_sign_are_no_answer(ratios, verdict, speedup):
     found = Comparison(
         speculative=Transcript(),
         plain=Transcript(),
@@ -34,5 +34,5 @@ def test_runs_that_disagree_about_the_sign_are_no_answer(ratios, verdict):
         gap=Gap(0, 0.0, 0.0, 0.0),
     )
     assert found.verdict == verdict
-    assert found.speedup is None
+    assert found.speedup == speedup
     assert found.holds

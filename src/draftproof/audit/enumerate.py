@@ -280,7 +280,8 @@ class _Search:
             again = partial(self.examine, self.foreign, attempt.rows, self.lengths, attempt.again)
             _confirm(examined, again)
         by_assumption = attempt.method == "bisection" or not examined.asked
-        seen = self._borne_out(found, runs_for(found.gap, by_assumption=by_assumption))
+        gap = Fraction(0) if found.agrees else found.gap
+        seen = self._borne_out(found, runs_for(gap, by_assumption=by_assumption))
         if not by_assumption:
             return found
         if not found.agrees and seen.contradicts(found.wanted) is None:

@@ -24,11 +24,12 @@ from draftproof.audit.symbols import NeedsNumbers
 LEVEL = 1e-7
 """Probability that plain runs contradict a law that is right."""
 
-FEWEST, MOST = 300, 2_000
+FEWEST, MOST = 100, 2_000
 """Plain runs beside a law: at the least, and where a small difference has to be confirmed."""
 
-FEWEST_ASSUMED, MOST_ASSUMED = 10_000, 20_000
-"""The same where the law rests on an assumption, or on no luck at all."""
+ASSUMED = 10_000
+"""The same where the law rests on an assumption; half as many, or twice, if it is not the
+target's."""
 
 SEED = 20_261_130
 FAULT = "a fault"
@@ -37,8 +38,10 @@ FAULT = "a fault"
 
 def runs_for(gap: Fraction, *, by_assumption: bool) -> int:
     """How many plain runs should tell two laws apart that differ by `gap` in one outcome."""
-    least, most = (FEWEST_ASSUMED, MOST_ASSUMED) if by_assumption else (FEWEST, MOST)
-    return least if gap == 0 else min(max(math.ceil(12 / gap**2), least), most)
+    if gap == 0:
+        return ASSUMED if by_assumption else FEWEST
+    least, most = (ASSUMED // 2, 2 * ASSUMED) if by_assumption else (FEWEST, MOST)
+    return min(max(math.ceil(30 / gap**2), least), most)
 
 
 @dataclass(frozen=True, slots=True)

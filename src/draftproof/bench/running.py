@@ -26,6 +26,9 @@ DRAFTS: dict[str, tuple[str, int | Literal["auto"]]] = {
 }
 """Names of our own contestants, their draft and k."""
 
+FEWEST = 5
+"""Repeats for an interval: the range of n ratios misses their median with probability 2 / 2^n."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -60,7 +63,8 @@ class Row:
     """One contestant on one task.
 
     `tokens_per_second` is a median over repeats, prefill included; `ratio_to_plain` the median of
-    the ratios to plain decoding (ours) in the same repeat, with a bootstrap interval of 95 %.
+    the ratios to plain decoding (ours) in the same repeat, with a bootstrap interval of 95 %; None
+    below ``FEWEST`` repeats, where a bootstrap of the median holds it far less often.
     """
 
     name: str
@@ -138,7 +142,7 @@ def _row(name: str, task: str, speeds: Sequence[float], plain: Sequence[float]) 
         task=task,
         tokens_per_second=median(speeds),
         ratio_to_plain=float(np.median(ratios)),
-        interval=_interval(ratios) if len(ratios) > 1 else None,
+        interval=_interval(ratios) if len(ratios) >= FEWEST else None,
     )
 
 

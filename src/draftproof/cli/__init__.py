@@ -6,9 +6,13 @@ else. Whatever a user can get wrong ends in one sentence on standard error and e
 
 from __future__ import annotations
 
+import codecs
+import errno
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -19,6 +23,8 @@ from draftproof.errors import DraftproofError
 
 DONE, DOES_NOT_HOLD, REFUSED, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 130
 BROKEN_PIPE = 141
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What the system says of an output that takes no more."""
 
 VERBS = {
     "run": ("draftproof.cli.run:run", "Decode a prompt on a real model, with speculation."),
@@ -58,7 +64,7 @@ class Verbs(click.Group):
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _silence()
             return BROKEN_PIPE
         return code
 
@@ -66,7 +72,28 @@ class Verbs(click.Group):
         """Run a command line and exit with its code."""
         extra["standalone_mode"] = False
         extra["prog_name"] = "draftproof"
+        _ready_streams()
         sys.exit(_exit_code(lambda: super(Verbs, self).main(args, **extra)))
+
+
+def _ready_streams() -> None:
+    """Let every text be written: a closed stream is nowhere, a strange character is escaped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and not _is_utf8(stream.encoding):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name == "utf-8"
+
+
+def _silence() -> None:
+    """Send what is still to be written to standard output nowhere, so that the end is quiet."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(command: Callable[[], Any]) -> int:
@@ -83,12 +110,26 @@ def _exit_code(command: Callable[[], Any]) -> int:
         return _say(error.format_message(), REFUSED)
     except DraftproofError as error:
         return _say(str(error), REFUSED)
+    except OSError as error:
+        _silence()
+        return _say(_system_sentence(error), REFUSED)
     return code if isinstance(code, int) else DONE
 
 
 def _say(sentence: str, code: int) -> int:
-    click.echo(f"draftproof: {sentence}", err=True)
+    with suppress(OSError):
+        click.echo(f"draftproof: {sentence}", err=True)
     return code
+
+
+def _system_sentence(error: OSError) -> str:
+    """Say what the system refused, and where."""
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is not None:
+        return f"{error.filename}: cannot be used ({reason}); check the path and its rights."
+    if error.errno in UNWRITABLE:
+        return f"the output cannot be written ({reason}); free some space, or write it elsewhere."
+    return f"the system refused what this needs ({reason}); see to that and try again."
 
 
 def _usage_sentence(error: click.UsageError) -> str:

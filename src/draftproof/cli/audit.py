@@ -22,7 +22,7 @@ from draftproof.audit.sequential import Budget
 from draftproof.audit.wording import bound_words, facts_in_words
 from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
 from draftproof.cli.audit_target import LOOPS, check_flags, check_rows, kind_of, load_function
-from draftproof.cli.reading import PROBABILITY, ROW, TIME, count
+from draftproof.cli.reading import MODEL, PROBABILITY, ROW, TIME, FilePath, count
 from draftproof.cli.screen import Progress, console_for, harmless
 from draftproof.dist import Row
 from draftproof.errors import InvalidInput
@@ -111,7 +111,7 @@ CODES = {
 )
 @click.option(
     "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FilePath(dir_okay=False),
     metavar="FILE",
     help="Also write the report as one HTML file.  [default: none]",
 )
@@ -124,7 +124,7 @@ CODES = {
 )
 @click.option(
     "--prompts",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     metavar="FILE",
     help="Server: prompts, one per line.  [default: built-in ones]",
 )
@@ -137,6 +137,7 @@ CODES = {
 )
 @click.option(
     "--reference",
+    type=MODEL,
     metavar="PATH",
     help="Server: local model whose rows are the target's.  [default: the server's top logprobs]",
 )
@@ -152,7 +153,7 @@ CODES = {
 )
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     metavar="FILE",
     help="Server: keep every answer here, and go on from it.  [default: none]",
 )

@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.table import Table
 
 from draftproof.backends import weights
 from draftproof.bench.peers import installed, missing
 from draftproof.bench.plots import draw_rows
 from draftproof.bench.predicting import Forecast, forecasts, measure_costs, median_difference
-from draftproof.bench.running import Results, Row, our_contestants, run_bench
+from draftproof.bench.running import FEWEST, Results, Row, our_contestants, run_bench
 from draftproof.bench.tasks import TASKS
 from draftproof.bench.worker import Worker
-from draftproof.cli.reading import TIME, count
+from draftproof.cli.reading import TIME, FilePath, count
 from draftproof.cli.screen import Progress, console_for
-from draftproof.errors import BackendError
+from draftproof.errors import BackendError, InvalidInput
 from draftproof.planner.plots import check_plot
 from draftproof.session import Options, open_session
 
@@ -47,11 +48,11 @@ from draftproof.session import Options, open_session
     help="Time after which no further repeat is begun; with --quick at most 90s.",
 )
 @click.option("--no-peers", is_flag=True, help="Leave other engines out.  [default: off]")
-@click.option(
-    "--plot", type=click.Path(path_type=Path), help="Draw it: FILE.svg, .png.  [default: no]"
-)
+@click.option("--plot", type=FilePath(), help="Draw it: FILE.svg, .png.  [default: no]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
+@click.pass_context
 def bench(
+    ctx: click.Context,
     quick: bool,
     repeats: int,
     max_tokens: int,
@@ -69,6 +70,8 @@ def bench(
     progress = Progress()
     if plot is not None:
         check_plot(plot)
+    if quick and ctx.get_parameter_source("repeats") is ParameterSource.COMMANDLINE:
+        raise InvalidInput(f"--repeats is {repeats} and --quick makes 2; leave one of them out.")
     repeats = 2 if quick else repeats
     tasks = [task for task in TASKS if not quick or task.temperature == 0]
     progress("opening the default model")
@@ -109,7 +112,10 @@ def _report(found: Results, told: Sequence[Forecast]) -> dict[str, Any]:
 
 def _show(found: Results, told: Sequence[Forecast]) -> None:
     console = console_for(sys.stdout)
-    console.print(table_of(found.rows()), soft_wrap=False)
+    rows = found.rows()
+    console.print(table_of(rows), soft_wrap=False)
+    if any(row.interval is None for row in rows):
+        console.print(f"-: no interval, for it takes {FEWEST} repeats.")
     console.print("\nPredicted from costs and acceptance, and measured (without prefill):\n")
     console.print(predictions_table(told), soft_wrap=False)
     middle = median_difference(told)

@@ -17,7 +17,7 @@ from draftproof.battery import WORKED_P, WORKED_Q, WORLDS, instance
 from draftproof.cli import DOES_NOT_HOLD, DONE, INTERRUPTED
 from draftproof.cli.prove import proof_table
 from draftproof.cli.prove import report as proof_report
-from draftproof.cli.run import conclude, decode
+from draftproof.cli.run import compared, conclude, decode
 from draftproof.cli.run_report import report as run_report
 from draftproof.cli.screen import Progress, Screen, console_for
 from draftproof.decode import Limits
@@ -35,7 +35,6 @@ from draftproof.session import (
     Options,
     Session,
     Transcript,
-    compare,
     open_session,
 )
 
@@ -71,10 +70,10 @@ def demo(prompt: str, as_json: bool) -> int:
     progress.clear()
     script = Transcript()
     screen = None if as_json else Screen(out)
-    if not decode(session, text, script, screen):
-        return INTERRUPTED
-    found = compare(session, text, tick=progress)
-    progress.clear()
+    whole = decode(session, text, script, screen)
+    found = compared(session, text, progress) if whole else None
+    if found is None:
+        return _cut(session, script, out, as_json=as_json)
     proof, loop = prove_used_rule(session)
     if as_json:
         click.echo(json.dumps(_report(session, script, found, proof, loop)))
@@ -83,6 +82,16 @@ def demo(prompt: str, as_json: bool) -> int:
         _show_table(out)
         _show_proof(out, proof, loop)
     return DONE if found.holds and proof.exact and loop.exact else DOES_NOT_HOLD
+
+
+def _cut(session: Session, script: Transcript, out: Console, *, as_json: bool) -> int:
+    """Tell what is known of the run that Ctrl-C ended."""
+    if as_json:
+        told = run_report(session, script, None, comparing=True, interrupted=True)
+        click.echo(json.dumps({"run": told}))
+    else:
+        conclude(session, script, None, whole=False, console=out)
+    return INTERRUPTED
 
 
 def prove_used_rule(session: Session) -> tuple[Proof, LoopProof]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from draftproof.cli import DOES_NOT_HOLD, DONE
+from draftproof.cli.reading import FilePath, Read, read_count
 from draftproof.errors import InvalidInput, MissingExtra
 from draftproof.lesson import export as reports
 from draftproof.lesson.check import CheckResult
@@ -46,7 +48,7 @@ class Learn(click.Command):
 
 @click.command()
 @click.argument("lesson")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
 def check(lesson: str, file: Path, *, as_json: bool) -> int:
     """Run the tests of LESSON (a number or an id) on your own FILE.
@@ -90,18 +92,18 @@ def _report(result: CheckResult) -> str:
 @click.argument("lesson", required=False)
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Read("N", partial(read_count, most=65535)),
     help="Port to listen on; 0 lets the system choose.  [default: 8765, or the next free of 20]",
 )
 @click.option("--no-browser", is_flag=True, help="Print the address only.  [default: off]")
 @click.option(
     "--export",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write your progress to FILE (.md or .json) and stop.  [default: none]",
+    type=FilePath(dir_okay=False),
+    help="Write your progress to a new FILE (.md or .json) and stop.  [default: none]",
 )
 @click.option(
     "--data-dir",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FilePath(file_okay=False),
     help="Folder that holds your progress.  [default: your user data folder]",
 )
 def learn(
@@ -118,17 +120,20 @@ def learn(
     without the language model.
     """
     store = ProgressStore(data_dir or default_folder())
+    path = "/" if lesson is None else f"/lesson/{find(lesson).n}"
     if export is not None:
         _write_report(store, export)
         return
-    path = f"/lesson/{find(lesson).n}" if lesson else "/"
     _serve(store, port, path, browser=not no_browser)
 
 
 def _write_report(store: ProgressStore, file: Path) -> None:
     text = reports.document(store.load(), reports.format_of(file))
     try:
-        file.write_text(text, encoding="utf-8")
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise InvalidInput(f"--export {file}: exists already; name a new file.") from None
     except OSError as error:
         raise InvalidInput(f"--export {file}: cannot be written ({error.strerror}).") from None
     click.echo(f"Progress written to {file}.")

@@ -14,8 +14,17 @@ import click
 from draftproof.cli import DONE
 from draftproof.cli.plan_metrics import as_dict, read_both, show_metrics, show_settings
 from draftproof.cli.plan_report import Plan, report, show
-from draftproof.cli.reading import TIME, Read, count, read_probability, read_time
-from draftproof.cli.run import FLOAT, earlier_option
+from draftproof.cli.reading import (
+    FLOAT,
+    MODEL,
+    TIME,
+    FilePath,
+    Read,
+    count,
+    read_probability,
+    read_time,
+)
+from draftproof.cli.run import earlier_option
 from draftproof.errors import InvalidInput
 from draftproof.planner import Choice, Costs, Curve, best_choice, best_tree_choice, choices
 from draftproof.planner.metrics import Metrics
@@ -148,7 +157,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
 @click.option(
     "--metrics",
     "metrics",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     multiple=True,
     help="Take the acceptance from what a server wrote: /metrics text, log lines, or timings of "
     "vLLM, SGLang or llama.cpp. Twice, older first: what was counted in between.  [default: none]",
@@ -156,7 +165,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
 @click.option("--measure", is_flag=True, help="Measure costs and acceptance here.  [default: off]")
 @click.option(
     "--target",
-    metavar="NAME|PATH",
+    type=MODEL,
     default=DEFAULTS.target,
     show_default=True,
     help="Model to measure.",
@@ -164,7 +173,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
 @click.option(
     "--draft",
     "drafts",
-    metavar="NAME|PATH",
+    type=MODEL,
     multiple=True,
     help="Draft to measure; may be repeated.  [default: every named one]",
 )
@@ -185,7 +194,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
 @earlier_option
 @click.option(
     "--prompts",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     help="File with one prompt on each line.  [default: four built-in ones]",
 )
 @click.option(
@@ -196,9 +205,7 @@ def _point(part: str, name: str) -> tuple[int, Fraction]:
     help="Time for looking at texts; timing and checking add up to 20 s each, or a bit more.",
 )
 @click.option("--seed", type=count(0), default="0", show_default=True, help="Luck.")
-@click.option(
-    "--plot", type=click.Path(path_type=Path), help="Draw it: FILE.svg, .png.  [default: no]"
-)
+@click.option("--plot", type=FilePath(), help="Draw it: FILE.svg, .png.  [default: no]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: off]")
 def plan(
     acceptance: Any,

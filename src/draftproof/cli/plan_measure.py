@@ -15,13 +15,14 @@ from rich.table import Table
 from draftproof.cli import DONE, INCONCLUSIVE
 from draftproof.cli.plan_charts import Line, acceptance, roofline, speedups
 from draftproof.cli.plan_metrics import show_settings
-from draftproof.cli.run import read_texts
+from draftproof.cli.reading import read_texts
+from draftproof.cli.run_options import opened
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner.plots import Charts, check_plot, draw
 from draftproof.planner.settings import settings
 from draftproof.proposers import NAMED
-from draftproof.session import Options, Session, open_session
+from draftproof.session import Options, Session
 from draftproof.session.measuring import (
     PROMPTS,
     Candidate,
@@ -77,7 +78,7 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
 def _sessions(options: Options, drafts: Sequence[str]) -> list[Session]:
     if options.earlier and "suffix" not in drafts:
         raise InvalidInput("--earlier is for the draft suffix, and --draft leaves that out.")
-    first = open_session(options_of(options, drafts[0]))
+    first = opened(options_of(options, drafts[0]))
     paths = [draft for draft in drafts[1:] if draft not in NAMED]
     if paths:
         raise InvalidInput(

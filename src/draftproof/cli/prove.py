@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from draftproof.backends.table import Table
 from draftproof.battery import WORLDS, World, constant_world, prove_rule
 from draftproof.cli import DOES_NOT_HOLD, DONE
-from draftproof.cli.reading import ROW, count, exact_row, read_json
+from draftproof.cli.reading import ROW, FilePath, count, exact_row, read_json
 from draftproof.cli.screen import console_for
 from draftproof.contracts import Guarantee, Rule
 from draftproof.contracts import Text as Tokens
@@ -63,7 +63,7 @@ EVERYWHERE = "*"
 )
 @click.option(
     "--rows",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     metavar="FILE",
     help="Rows that depend on the text before them, as JSON (below).  [default: none]",
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -24,6 +26,8 @@ UNITS = {
     "µs": Fraction(1, 10**6),
     "ns": Fraction(1, 10**9),
 }
+MOST = 10**18 - 1
+"""Largest whole number that is read where nothing smaller is said."""
 
 
 def read_number(text: str, name: str) -> Fraction:
@@ -124,13 +128,115 @@ PROBABILITY = Read("probability", read_probability)
 TIME = Read("time", read_time)
 
 
-def read_count(text: str, name: str, least: int = 0) -> int:
-    """Read a whole number of at least `least`."""
-    if not re.fullmatch(r"[+-]?\d{1,18}", text.strip()) or int(text) < least:
+def read_count(text: str, name: str, least: int = 0, most: int = MOST) -> int:
+    """Read a whole number from `least` to `most`."""
+    if not re.fullmatch(r"[+-]?\d{1,4000}", text.strip()) or int(text) < least:
         raise InvalidInput(f"{name} is {text!r:.60}; it must be a whole number >= {least}.")
+    if int(text) > most:
+        raise InvalidInput(f"{name} is {text!r:.60}; it must be at most {most}.")
     return int(text)
 
 
 def count(least: int) -> Read:
     """Give the type of a whole number of at least `least`."""
     return Read("n", partial(read_count, least=least))
+
+
+def read_float(text: str, name: str) -> float:
+    """Read a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise InvalidInput(f"{name} is {text!r:.60}; it must be a number.") from None
+    if not math.isfinite(value):
+        raise InvalidInput(f"{name} is {text!r:.60}; it must be a finite number.")
+    return value
+
+
+def read_bias(text: str, name: str) -> tuple[int, float]:
+    """Read ``ID:X``: a token id and what is added to its logit (-inf forbids it)."""
+    token, colon, added = text.partition(":")
+    if not colon or not re.fullmatch(r"\d{1,9}", token):
+        raise InvalidInput(
+            f"{name} is {text!r:.60}; write a token id, a colon and a number: 50:-2."
+        )
+    return int(token), -math.inf if added == "-inf" else read_float(added, name)
+
+
+FLOAT = Read("number", read_float)
+
+
+def read_k(text: str, name: str) -> int | str:
+    """Read a fixed k, or auto."""
+    if text == "auto":
+        return text
+    try:
+        return read_count(text, name)
+    except InvalidInput as error:
+        raise InvalidInput(f"{str(error).rstrip('.')}, or auto.") from None
+
+
+def read_name(text: str, name: str) -> str:
+    """Read the name or the path of a model, which is not empty."""
+    if not text:
+        raise InvalidInput(f"{name} is ''; give a name or a path, or leave {name} out.")
+    return text
+
+
+MODEL = Read("NAME|PATH", read_name)
+
+
+class FilePath(click.Path):
+    """A path; an empty one, which would stand for the current folder, is refused by name."""
+
+    def __init__(self, **extra: Any) -> None:
+        super().__init__(path_type=Path, **extra)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the path; a refusal names the flag."""
+        if value == "":
+            if isinstance(param, click.Option):
+                flag = param.opts[0]
+                raise InvalidInput(f"{flag} is ''; give a path, or leave {flag} out.")
+            raise InvalidInput("FILE is ''; give the path of a file.")
+        return super().convert(value, param, ctx)
+
+
+def read_texts(files: Sequence[Path], name: str) -> tuple[str, ...]:
+    """Give what is in some files of UTF-8 text that hold something."""
+    return tuple(_text_of(file, name) for file in files)
+
+
+def _text_of(file: Path, name: str) -> str:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InvalidInput(f"{name} {file}: cannot be read ({reason}).") from None
+    if not text:
+        raise InvalidInput(f"{name} {file}: is empty; name a file that holds text.")
+    return text
+
+
+def read_prompt(prompt: str) -> str:
+    """Give the prompt, from standard input for '-'; it must be UTF-8 text."""
+    data = _standard_input() if prompt == "-" else prompt.encode(errors="surrogateescape")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        where = "standard input" if prompt == "-" else "PROMPT"
+        raise InvalidInput(
+            f"{where} is not UTF-8 text (byte {error.start}); convert it to UTF-8."
+        ) from None
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise InvalidInput("PROMPT is '-' and standard input is closed; give the prompt itself.")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise InvalidInput(
+            f"PROMPT is '-' and standard input cannot be read ({error.strerror}); give the prompt "
+            f"itself."
+        ) from None

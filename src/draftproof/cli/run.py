@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -17,7 +15,17 @@ import click
 from rich.console import Console
 
 from draftproof.cli import DOES_NOT_HOLD, DONE, INTERRUPTED
-from draftproof.cli.reading import Read, count, read_count
+from draftproof.cli.reading import (
+    FLOAT,
+    MODEL,
+    FilePath,
+    Read,
+    count,
+    read_bias,
+    read_k,
+    read_prompt,
+)
+from draftproof.cli.run_options import opened, read_options
 from draftproof.cli.run_report import report
 from draftproof.cli.screen import Progress, Screen, comparison_table, console_for, summary
 from draftproof.errors import InvalidInput
@@ -27,46 +35,16 @@ from draftproof.session import (
     Session,
     Transcript,
     compare,
-    open_session,
 )
 from draftproof.session.costing import REPEATS
 from draftproof.trace import TraceWriter
-from draftproof.warp import Warp
 
 DEFAULTS = Options()
 
 
-def read_float(text: str, name: str) -> float:
-    """Read a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InvalidInput(f"{name} is {text!r:.60}; it must be a number.")
-    return value
-
-
-def read_bias(text: str, name: str) -> tuple[int, float]:
-    """Read ``ID:X``: a token id and what is added to its logit (-inf forbids it)."""
-    token, colon, added = text.partition(":")
-    if not colon or not re.fullmatch(r"\d{1,9}", token):
-        raise InvalidInput(
-            f"{name} is {text!r:.60}; write a token id, a colon and a number: 50:-2."
-        )
-    return int(token), -math.inf if added == "-inf" else read_float(added, name)
-
-
-def read_k(text: str, name: str) -> int | str:
-    """Read a fixed k, or auto."""
-    return text if text == "auto" else read_count(text, name)
-
-
-FLOAT = Read("number", read_float)
-
 earlier_option = click.option(
     "--earlier",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FilePath(dir_okay=False),
     metavar="FILE",
     multiple=True,
     help="Text the draft suffix may copy from too; may be repeated.  [default: none]",
@@ -83,14 +61,14 @@ earlier_option = click.option(
 @click.argument("prompt")
 @click.option(
     "--target",
-    metavar="NAME|PATH",
+    type=MODEL,
     default=DEFAULTS.target,
     show_default=True,
     help="Model to decode with: smollm2, or the path of a GGUF file.",
 )
 @click.option(
     "--draft",
-    metavar="NAME|PATH",
+    type=MODEL,
     default=DEFAULTS.draft,
     show_default=True,
     help="What drafts: ngram, prompt-lookup, suffix, or the path of a model over the same tokens.",
@@ -106,6 +84,7 @@ earlier_option = click.option(
     "-k",
     "k",
     type=Read("N|auto", read_k),
+    metavar="N|auto",
     default=str(DEFAULTS.k),
     show_default=True,
     help="Tokens to draft per round; 0 decodes plainly, auto chooses round by round.",
@@ -213,7 +192,7 @@ earlier_option = click.option(
 )
 @click.option(
     "--trace",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FilePath(dir_okay=False),
     metavar="FILE",
     help="Write a replayable record, JSON lines; an existing FILE is refused.  [default: none]",
 )
@@ -228,7 +207,7 @@ def run(prompt: str, comparing: bool, trace: Path | None, as_json: bool, **flags
     words = read_prompt(prompt)
     progress = Progress()
     progress("opening the models")
-    session = open_session(options)
+    session = opened(options)
     text = session.encode(words)
     progress.expect(REPEATS)
     session.schedule(text, lambda: progress("measuring what a round costs here, once"))
@@ -237,74 +216,26 @@ def run(prompt: str, comparing: bool, trace: Path | None, as_json: bool, **flags
     screen = None if as_json else Screen(console_for(sys.stdout))
     with _record(trace) as writer:
         whole = decode(session, text, script, screen, writer)
-    found = None
-    if comparing and whole:
-        found = compare(session, text, tick=progress)
-        progress.clear()
+    found = compared(session, text, progress) if comparing and whole else None
+    cut = not whole or (comparing and found is None)
     if as_json:
-        click.echo(json.dumps(report(session, script, found, interrupted=not whole)))
+        told = report(session, script, found, comparing=comparing, interrupted=cut)
+        click.echo(json.dumps(told))
     else:
-        conclude(session, script, found, whole=whole)
-    if not whole:
+        conclude(session, script, found, whole=not cut)
+    if cut:
         return INTERRUPTED
     return DONE if found is None or found.holds else DOES_NOT_HOLD
 
 
-def read_options(flags: dict[str, Any]) -> Options:
-    """Put the flags of `run` together; the warp refuses what it cannot do."""
-    warp = Warp(
-        temperature=flags["temperature"],
-        top_k=flags["top_k"],
-        top_p=flags["top_p"],
-        min_p=flags["min_p"],
-        repetition_penalty=flags["repetition_penalty"],
-        presence_penalty=flags["presence_penalty"],
-        frequency_penalty=flags["frequency_penalty"],
-        logit_bias=dict(flags["logit_bias"]),
-    )
-    return Options(
-        target=flags["target"],
-        draft=flags["draft"],
-        rule=flags["rule"],
-        k=flags["k"],
-        drafts=flags["drafts"],
-        max_tokens=flags["max_tokens"],
-        stop=flags["stop"],
-        seed=flags["seed"],
-        chat=not flags["raw"],
-        earlier=read_texts(flags["earlier"], "--earlier"),
-        vocabulary=flags["vocabulary"],
-        min_tokens=flags["min_tokens"],
-        warp=warp,
-    )
-
-
-def read_texts(files: Sequence[Path], name: str) -> tuple[str, ...]:
-    """Give what is in some files of UTF-8 text that hold something."""
-    return tuple(_text_of(file, name) for file in files)
-
-
-def _text_of(file: Path, name: str) -> str:
+def compared(session: Session, text: tuple[int, ...], progress: Progress) -> Comparison | None:
+    """Compare with plain decoding; None when Ctrl-C ended it, so that the run is still told."""
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InvalidInput(f"{name} {file}: cannot be read ({reason}).") from None
-    if not text:
-        raise InvalidInput(f"{name} {file}: is empty; name a file that holds text.")
-    return text
-
-
-def read_prompt(prompt: str) -> str:
-    """Give the prompt, from standard input for '-'; it must be UTF-8 text."""
-    data = sys.stdin.buffer.read() if prompt == "-" else prompt.encode(errors="surrogateescape")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        where = "standard input" if prompt == "-" else "PROMPT"
-        raise InvalidInput(
-            f"{where} is not UTF-8 text (byte {error.start}); convert it to UTF-8."
-        ) from None
+        return compare(session, text, tick=progress)
+    except KeyboardInterrupt:
+        return None
+    finally:
+        progress.clear()
 
 
 @contextmanager
@@ -346,6 +277,8 @@ def decode(
     if screen is not None:
         screen.show(script.pieces[shown:])
         screen.end()
+    if not pulled() and script.ends is None:  # no round was asked for
+        script.ends = "length"
     return not pulled()
 
 
@@ -382,7 +315,8 @@ def conclude(
     console = console or console_for(sys.stderr)
     console.print()
     if not whole:
-        console.print("interrupted; this is what was decoded until then.", style="bold")
+        what = "decoded" if script.ends is None else "known"
+        console.print(f"interrupted; this is what was {what} until then.", style="bold")
     options = session.options
     asked = (
         f"k = {options.k}, temperature {options.warp.temperature:g}, seed {options.seed}, "

@@ -6,11 +6,24 @@ from typing import Any
 
 from draftproof.session import Comparison, Session, Transcript
 
+COMPARED = (
+    "plain", "speedup", "speedup_pairs", "speedup_verdict", "must_be_equal", "equal", "numeric_gap",
+)  # fmt: skip
+"""The fields that a comparison adds."""
+
 
 def report(
-    session: Session, script: Transcript, found: Comparison | None, *, interrupted: bool = False
+    session: Session,
+    script: Transcript,
+    found: Comparison | None,
+    *,
+    comparing: bool = False,
+    interrupted: bool = False,
 ) -> dict[str, Any]:
-    """Give the JSON object of a run; with a comparison its figures are of the median run."""
+    """Give the JSON object of a run; with a comparison its figures are of the median run.
+
+    A comparison that was asked for and not finished leaves its fields null.
+    """
     timed = script if found is None else found.speculative
     tally, options = script.tally, session.options
     answer = {
@@ -45,7 +58,9 @@ def report(
         "ends": script.ends,
         "interrupted": interrupted,
     }
-    return answer if found is None else {**answer, **_compared(found)}
+    if found is not None:
+        return {**answer, **_compared(found)}
+    return {**answer, **dict.fromkeys(COMPARED)} if comparing else answer
 
 
 def _compared(found: Comparison) -> dict[str, Any]:

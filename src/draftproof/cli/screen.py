@@ -286,8 +286,8 @@ def _against(found: Comparison) -> str:
     ratios = " ".join(f"{ratio:.2f}" for ratio in found.ratios)
     return (
         f"{found.speculative.tokens_per_second:.1f} tokens/s speculative, "
-        f"{found.plain.tokens_per_second:.1f} plain: {found.speedup:.2f}x, "
-        f"{VERDICTS[found.verdict]} (medians; alternating pairs {ratios})"
+        f"{found.plain.tokens_per_second:.1f} plain (medians); {found.speedup:.2f}x, "
+        f"{VERDICTS[found.verdict]} (median of the alternating pairs {ratios})"
     )
 
 

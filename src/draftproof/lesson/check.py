@@ -28,6 +28,8 @@ from draftproof.lesson.shelf import find
 MEMORY_LIMIT = 1 << 30
 START_LIMIT_S = 60.0
 SIZE_LIMIT = 1 << 20
+INTERRUPTED = "was stopped because it took too long"
+"""What the grader says of every KeyboardInterrupt; the page makes one when the time is up."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,15 @@ def check(lesson: str | int, file: str | Path, *, time_limit_s: float | None = N
         lesson=found.id,
         passed=reply["passed"],
         status=reply["status"],
-        message=reply["message"],
-        tests=tuple(reply["tests"]),
+        message=_raised(reply["message"]),
+        tests=tuple(test | {"message": _raised(test["message"])} for test in reply["tests"]),
         stdout=reply["stdout"],
     )
+
+
+def _raised(message: str) -> str:
+    """Say what stopped the run: nobody interrupts it here, so the program has raised it itself."""
+    return message.replace(INTERRUPTED, "was stopped by a KeyboardInterrupt of the program's own")
 
 
 class _Child:
@@ -150,7 +157,7 @@ class _Child:
                     done.append(event["test"])
         except queue.Empty:
             return _unfinished(
-                code, done, f"stopped after {limit:g} s; is there a loop that never ends?"
+                code, done, f"was stopped after {limit:g} s; is there a loop that never ends?"
             )
         finally:
             self._end()
@@ -169,8 +176,14 @@ class _Child:
     def _obituary(self) -> str:
         status = self._process.returncode
         if status < 0 and -status != signal.SIGKILL:
-            return f"Python itself crashed (signal {-status}); is there a recursion without end?"
-        return "the Python process ended without an answer; does the program end it or use it up?"
+            return (
+                f"had no result: Python itself crashed (signal {-status}); is there a recursion "
+                f"without end?"
+            )
+        return (
+            "had no result: the Python process ended without an answer; does the program end it or "
+            "use it up?"
+        )
 
 
 def _unfinished(code: Code, done: list[Json], message: str) -> Json:
@@ -179,8 +192,8 @@ def _unfinished(code: Code, done: list[Json], message: str) -> Json:
     if len(done) < len(code.tests):
         test = code.tests[len(done)]
         blamed = {"id": test.id, "name": test.name, "status": "error", "call": "", "got": ""}
-        result["tests"] = [*done, blamed | {"message": f"Here the run was {message}", "known": ""}]
-    result["message"] = f"The run was {message}"
+        result["tests"] = [*done, blamed | {"message": f"Here the run {message}", "known": ""}]
+    result["message"] = f"The run {message}"
     return result
 
 

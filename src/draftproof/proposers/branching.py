@@ -27,6 +27,9 @@ from draftproof.proposers.model import DraftModel
 Pick = Callable[[Row], int]
 """Draws the next sibling from a row."""
 
+MOST_NODES = 512
+"""Most tokens that the program drafts in one round; the time of a round grows with them."""
+
 Drawn = Iterator[tuple[Row, int]]
 
 
@@ -79,6 +82,18 @@ def one_hot(like: Row, token: int) -> Row:
     row = np.zeros_like(like)
     row[token] = 1
     return row
+
+
+def tree_nodes(shape: Sequence[int], k: int) -> int:
+    """Give the number of nodes of `k` levels, with ``shape[d]`` children at depth d, then one.
+
+    Examples
+    --------
+    >>> tree_nodes((2, 3), 1), tree_nodes((2, 3), 2), tree_nodes((2, 3), 4)
+    (2, 8, 20)
+    """
+    widths = [math.prod(shape[: depth + 1]) for depth in range(min(k, len(shape)))]
+    return sum(widths) + max(k - len(shape), 0) * math.prod(shape)
 
 
 class TreeModel:

@@ -59,9 +59,9 @@ class Parting:
 class Comparison:
     """Plain and speculative decoding of one prompt with one seed, timed in turn.
 
-    `speculative` and `plain` are the runs of median speed; `speedup` is the ratio of these
-    medians and `ratios` holds the ratio of every adjacent pair of runs. `must_agree` says
-    whether the two texts have to be equal.
+    `speculative` and `plain` are the runs of median speed; `ratios` holds the ratio of every
+    adjacent pair of runs and `speedup` is the median of these ratios, so that it never lies
+    outside the pairs. `must_agree` says whether the two texts have to be equal.
     """
 
     speculative: Transcript
@@ -73,9 +73,8 @@ class Comparison:
 
     @property
     def speedup(self) -> float | None:
-        """Speculative over plain tokens per second; None when nothing was decoded."""
-        fast, slow = self.speculative.tokens_per_second, self.plain.tokens_per_second
-        return fast / slow if fast and slow else None
+        """Speculative over plain tokens per second, median of the pairs; None without a pair."""
+        return median(self.ratios) if self.ratios else None
 
     @property
     def verdict(self) -> str | None:
