@@ -136,6 +136,7 @@ def test_plain_numbers_fall_back_to_bisection():
     assert (found.method, found.agrees) == ("bisection", True)
 
 
+@pytest.mark.full  # 20,000 plain runs of PyTorch
 def test_a_coin_of_eight_bits_accepts_what_has_probability_one_in_a_thousand_four_times_as_often():
     """Probe P11: a bfloat16 coin lies on a grid of 1/256, and <= accepts at 0."""
 

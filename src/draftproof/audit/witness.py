@@ -24,7 +24,7 @@ from draftproof.audit.symbols import NeedsNumbers
 LEVEL = 1e-7
 """Probability that plain runs contradict a law that is right."""
 
-FEWEST, MOST = 100, 2_000
+FEWEST, MOST = 100, 500
 """Plain runs beside a law: at the least, and where a small difference has to be confirmed."""
 
 ASSUMED = 10_000
