@@ -11,6 +11,7 @@ torch = pytest.importorskip(
     "torch", reason="PyTorch is not installed: pip install draftproof[torch]"
 )
 
+from draftproof.audit import witness  # noqa: E402
 from draftproof.audit.enumerate import HiddenLuck, NeedsNumbers, enumerate_sampler  # noqa: E402
 from draftproof.audit.explore import explore_symbols  # noqa: E402
 from draftproof.audit.torch_luck import intercepted  # noqa: E402
@@ -77,6 +78,12 @@ def by_randint(p, q, _, again=rest):
 WAYS = [by_multinomial, by_rand_like, by_uniform_, by_bernoulli, by_race, by_randint]
 
 
+@pytest.fixture(autouse=True)
+def few_plain_runs(monkeypatch):
+    """A call of PyTorch is slow, and here every law is far from those it is told from."""
+    monkeypatch.setattr(witness, "ASSUMED", 1_000)
+
+
 @pytest.mark.parametrize("fn", WAYS)
 def test_every_way_to_draw_has_the_law_of_the_target(fn):
     found = enumerate_sampler(fn, P, Q, luck="torch")
@@ -137,8 +144,11 @@ def test_plain_numbers_fall_back_to_bisection():
 
 
 @pytest.mark.full  # 20,000 plain runs of PyTorch
-def test_a_coin_of_eight_bits_accepts_what_has_probability_one_in_a_thousand_four_times_as_often():
+def test_a_coin_of_eight_bits_accepts_what_has_probability_one_in_a_thousand_four_times_as_often(
+    monkeypatch,
+):
     """Probe P11: a bfloat16 coin lies on a grid of 1/256, and <= accepts at 0."""
+    monkeypatch.setattr(witness, "ASSUMED", 10_000)
 
     def coarse(p, q, _):
         token = int(torch.multinomial(q, 1))

@@ -311,12 +311,12 @@ def test_the_distance_bounds_the_true_one():
 
 
 def test_small_differences_are_given_more_runs():
-    assert runs_for(F(0), by_assumption=False) == FEWEST
-    assert runs_for(F(1, 4), by_assumption=False) == 480
-    assert runs_for(F(0), by_assumption=True) == 10_000
-    assert runs_for(F(1, 2), by_assumption=True) == 5_000
-    assert runs_for(F(1, 20), by_assumption=True) == 12_000
-    assert runs_for(F(1, 1000), by_assumption=True) == 20_000
+    assert runs_for(F(0), bisected=False) == FEWEST
+    assert runs_for(F(1, 4), bisected=False) == 480
+    assert runs_for(F(0), bisected=True) == 10_000
+    assert runs_for(F(1, 2), bisected=True) == 5_000
+    assert runs_for(F(1, 20), bisected=True) == 12_000
+    assert runs_for(F(1, 1000), bisected=True) == 20_000
     assert LEVEL == 1e-7
 
 

@@ -279,17 +279,17 @@ class _Search:
         if not found.sound:
             again = partial(self.examine, self.foreign, attempt.rows, self.lengths, attempt.again)
             _confirm(examined, again)
-        by_assumption = attempt.method == "bisection" or not examined.asked
+        bisected = attempt.method == "bisection"
         gap = Fraction(0) if found.agrees else found.gap
-        seen = self._borne_out(found, runs_for(gap, by_assumption=by_assumption))
-        if not by_assumption:
+        seen = self._borne_out(found, runs_for(gap, bisected=bisected))
+        if examined.asked and not bisected:
             return found
         if not found.agrees and seen.contradicts(found.wanted) is None:
             raise NeedsNumbers(
                 f"the law found for it is off by {float(found.gap):.2g}, which {seen.runs} plain "
                 f"runs do not confirm"
             )
-        return found if attempt.method != "bisection" else _stated(found, seen)
+        return _stated(found, seen) if bisected else found
 
     def _borne_out(self, found: Enumeration, runs: int) -> Witness:
         """Give plain runs that do not contradict the law; refuse the law otherwise."""

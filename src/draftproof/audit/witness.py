@@ -28,7 +28,7 @@ FEWEST, MOST = 100, 500
 """Plain runs beside a law: at the least, and where a small difference has to be confirmed."""
 
 ASSUMED = 10_000
-"""The same where the law rests on an assumption; half as many, or twice, if it is not the
+"""The same beside a bisected law; half as many, or twice, if it is not the
 target's."""
 
 SEED = 20_261_130
@@ -36,11 +36,11 @@ FAULT = "a fault"
 """Every fault is one outcome here: its words may depend on what the random numbers are."""
 
 
-def runs_for(gap: Fraction, *, by_assumption: bool) -> int:
+def runs_for(gap: Fraction, *, bisected: bool) -> int:
     """How many plain runs should tell two laws apart that differ by `gap` in one outcome."""
     if gap == 0:
-        return ASSUMED if by_assumption else FEWEST
-    least, most = (ASSUMED // 2, 2 * ASSUMED) if by_assumption else (FEWEST, MOST)
+        return ASSUMED if bisected else FEWEST
+    least, most = (ASSUMED // 2, 2 * ASSUMED) if bisected else (FEWEST, MOST)
     return min(max(math.ceil(30 / gap**2), least), most)
 
 
