@@ -198,7 +198,7 @@ def _beginnings(law: Law, length: int) -> Law:
     return short
 
 
-def total_variation(seen: Mapping[Text, Any], wanted: Mapping[Text, Any]) -> Any:
+def total_variation(seen: Mapping[Any, Any], wanted: Mapping[Any, Any]) -> Any:
     """Total variation between two laws: half the sum of absolute differences."""
     texts = {**wanted, **seen}
     return sum(abs(seen.get(t, Fraction(0)) - wanted.get(t, Fraction(0))) for t in texts) / 2

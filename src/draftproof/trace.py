@@ -188,6 +188,22 @@ class TraceWriter:
         self._stream.flush()
 
 
+def read_json_line(line: str, where: str) -> Any:
+    """Read one line of JSON.
+
+    Raises
+    ------
+    InvalidInput
+        Says what is wrong with the line at `where`.
+    """
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{where} is not JSON ({error.msg}).") from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{where} has a number too long, or brackets too deep.") from None
+
+
 def read_trace(path: Path) -> list[dict[str, Any]]:
     """Read a trace back; its lines are data and nothing in them is executed.
 
@@ -204,14 +220,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not UTF-8 text ({error.reason}).") from None
     for number, line in enumerate(lines, start=1):
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InvalidInput(f"{path}, line {number} is not JSON ({error.msg}).") from None
-        except (ValueError, RecursionError):
-            raise InvalidInput(
-                f"{path}, line {number} has a number too long, or brackets too deep."
-            ) from None
+        record = read_json_line(line, f"{path}, line {number}")
         if not isinstance(record, dict) or "type" not in record:
             raise InvalidInput(f"{path}, line {number} is not a trace record: it has no type.")
         records.append(record)

@@ -143,6 +143,17 @@ def test_a_recorded_trace_is_replayed(answer, tmp_path):
     assert "token 0 was kept and 1 came out" in told["counterexample"]
 
 
+@pytest.mark.parametrize("target", ["ends_the_program.py:step", "ends_the_program:step"])
+def test_a_file_that_ends_the_program_is_not_taken_for_a_consistent_one(
+    cli, tmp_path, monkeypatch, target
+):
+    (tmp_path / "ends_the_program.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.chdir(tmp_path)
+    done = cli("audit", target)
+    assert done.exit_code == 2
+    assert "cannot be loaded (SystemExit: 0)" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

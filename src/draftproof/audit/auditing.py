@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -38,6 +38,7 @@ from draftproof.audit.sequential import (
 from draftproof.audit.symbols import HiddenLuck, NeedsNumbers
 from draftproof.dist import Row, RowLike
 from draftproof.errors import InvalidInput
+from draftproof.laws import total_variation
 
 ENUMERATION_SHARE = 0.5
 """Part of the time limit that enumeration may take before sampling begins."""
@@ -469,9 +470,7 @@ def _case_verdict(found: Enumeration) -> str:
 
 def _total_variation(found: Enumeration) -> Fraction:
     """Total variation of a law from the target, at most: what plain runs leave open counts too."""
-    every: set[Hashable] = {*found.law, *found.wanted}
-    zero = Fraction(0)
-    apart = sum((abs(found.law.get(o, zero) - found.wanted.get(o, zero)) for o in every), zero) / 2
+    apart: Fraction = total_variation(found.law, found.wanted)
     return apart + Fraction(found.known_to or 0)
 
 

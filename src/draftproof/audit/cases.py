@@ -19,7 +19,16 @@ import numpy as np
 from draftproof.audit.blocks import BLOCK_WORLDS, BatchSampler, BlockSampler, BlockWorld
 from draftproof.audit.catalogue import STEP_SUSPECTS
 from draftproof.audit.enumerate import Enumeration, enumerate_sampler
-from draftproof.audit.foreign import LUCK, Fault, Foreign, check_choice, read_token
+from draftproof.audit.foreign import (
+    LUCK,
+    Fault,
+    Foreign,
+    as_array,
+    check_choice,
+    each,
+    read_token,
+    unchanged,
+)
 from draftproof.audit.pairs import PAIRS, Pair, spelled
 from draftproof.audit.shapes import Text
 from draftproof.audit.suspects import Suspect, laws_of, same_law
@@ -130,32 +139,19 @@ def noticing(
     def watched(*arguments: Any) -> Any:
         if next(calls) >= WATCHED_CALLS:
             return fn(*arguments)
-        before = [_copied(argument) for argument in arguments[: len(names)]]
+        before = [each(_copied, argument) for argument in arguments[: len(names)]]
         try:
             return fn(*arguments)
         finally:
             for name, given, kept in zip(names, arguments, before, strict=False):
-                if not _unchanged(given, kept):
+                if not unchanged(given, kept):
                     noted[f"it changes its input {name} in place"] = None
 
     return watched
 
 
-def _copied(argument: Any) -> Any:
-    return [_copied(one) for one in argument] if isinstance(argument, list) else _array(argument)
-
-
-def _array(argument: Any) -> Row:
-    """Copy an array or a tensor as an array."""
-    if hasattr(argument, "detach"):
-        argument = argument.detach().double().cpu().numpy()
-    return np.array(argument)
-
-
-def _unchanged(given: Any, kept: Any) -> bool:
-    if isinstance(kept, list):
-        return len(given) == len(kept) and all(map(_unchanged, given, kept))
-    return bool(np.array_equal(_array(given), kept, equal_nan=True))
+def _copied(argument: Any) -> Row:
+    return as_array(argument).copy()
 
 
 def step_case(

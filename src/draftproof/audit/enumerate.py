@@ -28,7 +28,15 @@ from draftproof.audit.explore import (
     explore_symbols,
     explore_tape,
 )
-from draftproof.audit.foreign import LUCK, SIGNATURES, Fault, Foreign, check_choice
+from draftproof.audit.foreign import (
+    LUCK,
+    SIGNATURES,
+    Fault,
+    Foreign,
+    check_choice,
+    is_late,
+    parts_of,
+)
 from draftproof.audit.shapes import EXAMINERS, Examined, Examiner, Explore, Rows, Text
 from draftproof.audit.symbols import DOUBLE, SINGLE, NeedsNumbers
 from draftproof.audit.witness import LEVEL, Witness, runs_for, witness
@@ -124,7 +132,7 @@ class Enumeration:
 
     def _weight_of_evidence(self, outcome: Hashable) -> tuple[Fraction, bool]:
         """Rank outcomes by their difference; what is no token goes before what is."""
-        return abs(self._difference(outcome)), any(isinstance(o, Fault) for o in _parts(outcome))
+        return abs(self._difference(outcome)), any(isinstance(o, Fault) for o in parts_of(outcome))
 
     def counterexample(self) -> str | None:
         """Put the worst outcome into words; None when the law is right."""
@@ -132,7 +140,7 @@ class Enumeration:
             return None
         worst = max({**self.wanted, **self.law}, key=self._weight_of_evidence)
         seen, wanted = self.law.get(worst, Fraction(0)), self.wanted.get(worst, Fraction(0))
-        fault = next((part for part in _parts(worst) if isinstance(part, Fault)), None)
+        fault = next((part for part in parts_of(worst) if isinstance(part, Fault)), None)
         if fault is not None:
             return f"with probability {show(seen)} {fault}"
         amount = f"{show(abs(seen - wanted))} too {'much' if seen > wanted else 'little'}"
@@ -140,10 +148,6 @@ class Enumeration:
             f"{_worded(worst)} comes out with probability {show(seen)}, not {show(wanted)}: "
             f"{amount}"
         )
-
-
-def _parts(outcome: Hashable) -> tuple[Hashable, ...]:
-    return outcome if isinstance(outcome, tuple) else (outcome,)
 
 
 def _worded(outcome: Hashable) -> str:
@@ -274,7 +278,7 @@ class _Search:
         if attempt.rows.fractions and examined.faulty:
             return None  # the code may only be refusing fractions
         found = _report(examined, attempt)
-        if any(_late(outcome) for outcome in found.law):
+        if any(map(is_late, found.law)):
             return found
         if not found.sound:
             again = partial(self.examine, self.foreign, attempt.rows, self.lengths, attempt.again)
@@ -294,7 +298,7 @@ class _Search:
     def _borne_out(self, found: Enumeration, runs: int) -> Witness:
         """Give plain runs that do not contradict the law; refuse the law otherwise."""
         seen = witness(self.examine, self.foreign, self.rows, self.lengths, runs)
-        faults = any(isinstance(part, Fault) for o in found.law for part in _parts(o))
+        faults = any(isinstance(part, Fault) for o in found.law for part in parts_of(o))
         if seen.faults == 1 and not faults and found.arithmetic == "fractions":
             return seen  # models of fractions inside it, from which NumPy cannot draw
         clash = seen.contradicts(found.law)
@@ -306,10 +310,6 @@ class _Search:
                 f"of its own, or treats what stands for random numbers otherwise than numbers"
             )
         return seen
-
-
-def _late(outcome: Hashable) -> bool:
-    return any(getattr(part, "late", False) for part in _parts(outcome))
 
 
 def _stated(found: Enumeration, seen: Witness) -> Enumeration:
@@ -325,7 +325,7 @@ def _stated(found: Enumeration, seen: Witness) -> Enumeration:
 
 def _confirm(first: Examined, again: Callable[[], Examined]) -> None:
     """Refuse a law that does not come out the same again: some luck was not handed over."""
-    if any(map(_late, first.law)):
+    if any(map(is_late, first.law)):
         return
     for _ in range(min(max(CONFIRMING_RUNS // first.runs, 1), CONFIRMATIONS)):
         if again().law != first.law:

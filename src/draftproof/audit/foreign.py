@@ -19,7 +19,7 @@ import signal
 import threading
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -54,6 +54,16 @@ class Fault:
 Outcome: TypeAlias = int | Fault | tuple[int | Fault, ...]
 
 
+def parts_of(outcome: Hashable) -> tuple[Hashable, ...]:
+    """Give the parts of an outcome: a tuple's items, or itself alone."""
+    return outcome if isinstance(outcome, tuple) else (outcome,)
+
+
+def is_late(outcome: Hashable) -> bool:
+    """True when a part of it did not come back in time."""
+    return any(isinstance(part, Fault) and part.late for part in parts_of(outcome))
+
+
 class OutOfTime(BaseException):
     """The function did not come back within its time; no `except Exception` of its own stops it."""
 
@@ -73,7 +83,7 @@ def read_token(value: Any, size: int) -> int | Fault:
     scalar = _unboxed(value)
     if not isinstance(scalar, int | np.integer):
         kind = type(scalar).__name__
-        return Fault(f"it returned {_short(scalar)}, a {kind}, where a token id belongs")
+        return Fault(f"it returned {shortened(scalar)}, a {kind}, where a token id belongs")
     token = int(scalar)
     if not 0 <= token < size:
         return Fault(f"it returned {token}, outside the vocabulary of {size}")
@@ -93,7 +103,14 @@ def _unboxed(value: Any) -> Any:
     return value
 
 
-def _short(value: object) -> str:
+def shortened(value: object) -> str:
+    """Write a value down in a few words.
+
+    Examples
+    --------
+    >>> shortened("a" * 100)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
+    """
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -108,10 +125,10 @@ def read_verdict(value: Any, drafted: tuple[int, ...], size: int) -> Outcome:
     """
     pair = _listed(value)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        return Fault(f"it returned {_short(value)}, where (accepted, token) belongs")
+        return Fault(f"it returned {shortened(value)}, where (accepted, token) belongs")
     accepted, token = _unboxed(pair[0]), read_token(pair[1], size)
     if isinstance(accepted, bool) or not isinstance(accepted, int | np.integer):
-        return Fault(f"it returned {_short(accepted)} as the number accepted")
+        return Fault(f"it returned {shortened(accepted)} as the number accepted")
     if not 0 <= accepted <= len(drafted):
         return Fault(f"it accepted {int(accepted)} of {len(drafted)} drafted tokens")
     if isinstance(token, Fault):
@@ -129,7 +146,7 @@ def read_tokens(value: Any, most: int, size: int) -> Outcome:
     """
     emitted = _listed(value)
     if not isinstance(emitted, tuple | list):
-        return Fault(f"it returned {_short(value)}, where a list of tokens belongs")
+        return Fault(f"it returned {shortened(value)}, where a list of tokens belongs")
     if not emitted:
         return Fault("it emitted nothing")
     tokens = [read_token(token, size) for token in emitted[:most]]
@@ -140,7 +157,7 @@ def read_batch(value: Any, drafted: Sequence[tuple[int, ...]], size: int) -> tup
     """Read one pair for each request; a batch that cannot be read is a fault of each."""
     pairs = value if isinstance(value, Fault) else _listed(value)
     if not isinstance(pairs, Fault) and not isinstance(pairs, tuple | list):
-        pairs = Fault(f"it returned {_short(value)}, where a list of pairs belongs")
+        pairs = Fault(f"it returned {shortened(value)}, where a list of pairs belongs")
     elif not isinstance(pairs, Fault) and len(pairs) != len(drafted):
         pairs = Fault(f"it returned {len(pairs)} results for {len(drafted)} requests")
     if isinstance(pairs, Fault):
@@ -167,7 +184,7 @@ def guarded(call: Callable[[], Any]) -> Any:
     except OutOfTime as slow:
         return Fault(str(slow), late=True)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is an observation
-        value = Fault(f"it raised {type(error).__name__}: {_short(str(error))}")
+        value = Fault(f"it raised {type(error).__name__}: {shortened(str(error))}")
     if REFUSALS:
         raise REFUSALS[-1]
     return value
@@ -260,26 +277,35 @@ class Inputs:
     def fresh(self) -> dict[str, Any]:
         """Give copies to hand out."""
         self.changed()
-        self._given = {name: _each(self._wrap, kept) for name, kept in self._kept.items()}
+        self._given = {name: each(self._wrap, kept) for name, kept in self._kept.items()}
         return self._given
 
     def changed(self) -> tuple[str, ...]:
         """Name the arguments that were changed in place so far."""
         for name, given in self._given.items():
-            if not _same(given, self._kept[name]):
+            if not unchanged(given, self._kept[name]):
                 self._changed[name] = None
         self._given = {}
         return tuple(self._changed)
 
 
-def _each(wrap: Callable[[Row], Any], argument: Any) -> Any:
+def each(wrap: Callable[[Any], Any], argument: Any) -> Any:
+    """Wrap an argument, or each of a list."""
     return [wrap(item) for item in argument] if isinstance(argument, list) else wrap(argument)
 
 
-def _same(given: Any, kept: Any) -> bool:
+def as_array(given: Any) -> Row:
+    """Give an array or a tensor as an array, which may share its memory."""
+    if hasattr(given, "detach"):
+        given = given.detach().double().cpu().numpy()
+    return np.asarray(given)
+
+
+def unchanged(given: Any, kept: Any) -> bool:
+    """Say whether an argument, or each of a list, is still what its copy `kept` is."""
     if isinstance(kept, list):
-        return len(given) == len(kept) and all(map(_same, given, kept))
-    return np.array_equal(np.asarray(given), kept, equal_nan=kept.dtype != object)
+        return len(given) == len(kept) and all(map(unchanged, given, kept))
+    return np.array_equal(as_array(given), kept, equal_nan=kept.dtype != object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +352,7 @@ class Foreign:
         if self.luck == "torch":
             from draftproof.audit import torch_luck
 
-            tensors = [_each(torch_luck.tensor, argument) for argument in arguments]
+            tensors = [each(torch_luck.tensor, argument) for argument in arguments]
             last = torch_luck.seeded(rng, self.uniforms)
             return self._guarded(lambda: self.fn(*tensors, last))
         return self._on_numpy(rng, arguments)

@@ -14,7 +14,6 @@ field of the wrong kind is refused by its file and line.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -24,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.audit.foreign import shortened
 from draftproof.dist import Row, check_row, excess, keeps
 from draftproof.errors import InvalidInput
 from draftproof.trace import FORMAT as TRACE_FORMAT
-from draftproof.trace import read_trace, replay
+from draftproof.trace import read_json_line, read_trace, replay
 
 FORMAT = "draftproof-steps/1"
 
@@ -100,27 +100,8 @@ def read_recording(
     )
 
 
-def shortened(value: object) -> str:
-    """Write a value down in a few words.
-
-    Examples
-    --------
-    >>> shortened("a" * 100)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
-    """
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _object(line: str, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"{where} is not JSON ({error.msg}).") from None
-    except (ValueError, RecursionError):
-        raise InvalidInput(
-            f"{where} is JSON that cannot be taken in (a number too long, or brackets too deep)."
-        ) from None
+    record = read_json_line(line, where)
     if not isinstance(record, dict):
         raise InvalidInput(f"{where} must be a JSON object; it is {shortened(record)}.")
     return record

@@ -23,6 +23,7 @@ from draftproof.audit.foreign import (
     Foreign,
     Inputs,
     Outcome,
+    parts_of,
     read_batch,
     read_token,
     read_tokens,
@@ -140,8 +141,7 @@ class Examined:
     @property
     def faulty(self) -> bool:
         """True when something other than tokens came out."""
-        flat = (part for o in self.law for part in (o if isinstance(o, tuple) else (o,)))
-        return any(isinstance(part, Fault) for part in flat)
+        return any(isinstance(part, Fault) for o in self.law for part in parts_of(o))
 
     def add(self, outcome: Hashable, weight: Fraction) -> None:
         """Add to the law."""

@@ -17,9 +17,10 @@ import numpy as np
 from scipy.special import kl_div
 
 from draftproof.audit.explore import Explored, Play
-from draftproof.audit.foreign import Fault, Foreign
+from draftproof.audit.foreign import Fault, Foreign, is_late, parts_of
 from draftproof.audit.shapes import Examiner, Law, Rows, Text
 from draftproof.audit.symbols import NeedsNumbers
+from draftproof.laws import total_variation
 
 LEVEL = 1e-7
 """Probability that plain runs contradict a law that is right."""
@@ -28,8 +29,7 @@ FEWEST, MOST = 100, 500
 """Plain runs beside a law: at the least, and where a small difference has to be confirmed."""
 
 ASSUMED = 10_000
-"""The same beside a bisected law; half as many, or twice, if it is not the
-target's."""
+"""The same beside a bisected law; half as many, or twice, if it is not the target's."""
 
 SEED = 20_261_130
 FAULT = "a fault"
@@ -70,7 +70,7 @@ class Witness:
     @property
     def faults(self) -> float:
         """Share of faults among what was seen."""
-        faulty = sum(weight for o, weight in self.seen.items() if FAULT in _parts(o))
+        faulty = sum(weight for o, weight in self.seen.items() if FAULT in parts_of(o))
         return float(faulty / sum(self.seen.values(), Fraction(0)))
 
     def distance(self, law: Mapping[Hashable, Fraction]) -> float:
@@ -80,12 +80,9 @@ class Witness:
         and on average by at most ``sqrt(outcomes / runs) / 2``.
         """
         known = merged(law)
-        every = {**known, **self.seen}
-        apart = sum(abs(float(known.get(o, 0)) - float(self.seen.get(o, 0))) for o in every) / 2
-        off = math.sqrt(len(every) / self.runs) / 2 + math.sqrt(
-            math.log(1 / LEVEL) / (2 * self.runs)
-        )
-        return apart + off
+        usual = math.sqrt(len({**known, **self.seen}) / self.runs) / 2
+        beyond = math.sqrt(math.log(1 / LEVEL) / (2 * self.runs))
+        return float(total_variation(known, self.seen)) + usual + beyond
 
 
 def merged(law: Mapping[Hashable, Fraction]) -> Law:
@@ -101,10 +98,6 @@ def _without_words(outcome: Hashable) -> Hashable:
     if isinstance(outcome, Fault):
         return FAULT
     return tuple(map(_without_words, outcome)) if isinstance(outcome, tuple) else outcome
-
-
-def _parts(outcome: Hashable) -> tuple[Hashable, ...]:
-    return outcome if isinstance(outcome, tuple) else (outcome,)
 
 
 def witness(
@@ -129,7 +122,7 @@ def _frequencies(runs: int) -> Callable[[Play, Sequence[Text], Fraction], Explor
         times = math.ceil(share * runs)
         for _turn in range(times):
             outcome = play(rng)
-            if any(getattr(part, "late", False) for part in _parts(outcome)):
+            if is_late(outcome):
                 raise NeedsNumbers("on plain luck it did not come back in time")
             counts[outcome] = counts.get(outcome, 0) + 1
         return Explored({o: Fraction(count, times) for o, count in counts.items()}, times)

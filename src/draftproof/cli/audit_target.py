@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from draftproof.cli.reading import run_file
 from draftproof.dist import Row
 from draftproof.errors import InvalidInput
 
@@ -124,23 +124,17 @@ def load_function(target: str) -> Callable[..., Any]:
 
 
 def _module(where: str) -> ModuleType:
+    if where.endswith(".py"):
+        return run_file(Path(where), "TARGET", "_under_audit", _not_loaded)
     try:
-        if not where.endswith(".py"):
-            sys.path.insert(0, str(Path.cwd()))
-            return importlib.import_module(where)
-        if not Path(where).is_file():
-            raise InvalidInput(f"TARGET {where}: there is no such file; check the path.")
-        spec = importlib.util.spec_from_file_location("_under_audit", where)
-        if spec is None or spec.loader is None:
-            raise InvalidInput(f"TARGET {where}: is not a Python file.")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        return module
-    except InvalidInput:
-        raise
-    except Exception as error:
-        raise InvalidInput(
-            f"TARGET {where}: cannot be loaded ({type(error).__name__}: {error}); it must run by "
-            f"itself with this Python."
-        ) from error
+        sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(where)
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(f"TARGET {where}: {_not_loaded(error)}") from error
+
+
+def _not_loaded(error: BaseException) -> str:
+    return (
+        f"cannot be loaded ({type(error).__name__}: {error}); it must run by itself with this "
+        f"Python."
+    )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
@@ -17,7 +15,7 @@ from rich.table import Table as Grid
 from draftproof.backends.table import Table
 from draftproof.battery import WORLDS, World, constant_world, prove_rule
 from draftproof.cli import DOES_NOT_HOLD, DONE
-from draftproof.cli.reading import ROW, FilePath, count, exact_row, read_json
+from draftproof.cli.reading import ROW, FilePath, count, exact_row, read_json, run_file
 from draftproof.cli.screen import console_for
 from draftproof.contracts import Guarantee, Rule
 from draftproof.contracts import Text as Tokens
@@ -207,7 +205,9 @@ def load_rule(name: str) -> Rule:
     path, _, attribute = name.rpartition(":") if ":" in name else (name, "", "")
     if not attribute:
         raise InvalidInput(f"--rule {name}: add the name of the function, like {file}:verify.")
-    module = _load_module(file)
+    module = run_file(
+        file, "--rule", "_rule_under_proof", lambda e: f"fails when it is run: {_blame(e, file)}"
+    )
     found = getattr(module, attribute, None)
     if isinstance(found, Rule):
         return found
@@ -222,21 +222,6 @@ def _file_of(name: str) -> Path | None:
     """Give the file of ``path.py:name``; None for the name of a rule of ours."""
     path = name.rpartition(":")[0] if ":" in name else name
     return Path(path) if path.endswith(".py") and name not in RULES else None
-
-
-def _load_module(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise InvalidInput(f"--rule {path}: there is no such file; check the path.")
-    spec = importlib.util.spec_from_file_location("_rule_under_proof", path)
-    if spec is None or spec.loader is None:
-        raise InvalidInput(f"--rule {path}: is not a Python file.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise InvalidInput(f"--rule {path}: fails when it is run: {_blame(error, path)}") from error
-    return module
 
 
 def _blame(error: BaseException, path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import re
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -240,3 +242,28 @@ def _standard_input() -> bytes:
             f"PROMPT is '-' and standard input cannot be read ({error.strerror}); give the prompt "
             f"itself."
         ) from None
+
+
+def run_file(
+    path: Path, flag: str, name: str, failure: Callable[[BaseException], str]
+) -> ModuleType:
+    """Run a Python file of the user's as the module `name`.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such file, it is not Python, or it raises something or ends the program,
+        which `failure` puts into words.
+    """
+    if not path.is_file():
+        raise InvalidInput(f"{flag} {path}: there is no such file; check the path.")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"{flag} {path}: is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(f"{flag} {path}: {failure(error)}") from error
+    return module
