@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -220,35 +221,75 @@ def _shares(weights: Row) -> Row:
     if isinstance(total, int | np.integer):
         total = Fraction(int(total))
         weights = np.array([int(weight) for weight in weights], dtype=object)
+    if total == 1:
+        return weights
     shares: Row = weights / total
     return shares
 
 
-class Branch:
-    """One way the luck can fall: a script of choices, and the probability of following it."""
+def _coin(p: Any, q: Any) -> list[tuple[bool, Any]]:
+    yes = p / q if isinstance(p, float) else Fraction(p) / Fraction(q)
+    return [(True, yes), (False, 1 - yes)]
 
-    def __init__(self, script: list[int], before: Sequence[tuple[Key, int]] = ()) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One choice of a run: what was asked for, what can come of it, how likely it is to get here.
+
+    `asked` is what the code handed over; the next run must hand over the same here.
+    """
+
+    key: Key
+    asked: Any
+    options: list[tuple[Any, Any]]
+    reached: Any
+
+
+class Branch:
+    """One way the luck can fall: a script of choices, and the probability of following it.
+
+    `before` are the turns that the run before this one took along the same script.
+    """
+
+    def __init__(self, script: list[int], before: Sequence[Turn] = ()) -> None:
         self.script = script
         self.before = before
-        self.keys: list[Key] = []
-        self.sizes: list[int] = []
-        self.weight: Any = Fraction(1)
+        self.turns: list[Turn] = []
         self.used: set[Key] = set()
         self.races: dict[Key, tuple[Row, int]] = {}
         self.over = False
 
+    @property
+    def sizes(self) -> list[int]:
+        """How many ways each choice could go."""
+        return [len(turn.options) for turn in self.turns]
+
+    @property
+    def weight(self) -> Any:
+        """The probability of the choices so far."""
+        if not self.turns:
+            return Fraction(1)
+        last = self.turns[-1]
+        return last.reached * last.options[self.script[len(self.turns) - 1]][1]
+
     def choose(self, options: list[tuple[T, Any]], key: Key = ()) -> T:
         """Follow the script, or take the first option where it ends."""
-        possible = [(value, weight) for value, weight in options if weight > 0]
-        turn = len(self.sizes)
-        if turn == len(self.script):
+        return self.decide(key, options, lambda: options)
+
+    def decide(self, key: Key, asked: Any, options: Callable[[], list[tuple[T, Any]]]) -> T:
+        """Choose as `choose` does; `options` is only asked for what no run before this one saw."""
+        at = len(self.turns)
+        if at < len(self.before):
+            turn = self.before[at]
+            if (turn.key, turn.asked) != (key, asked):
+                raise _elsewhere()
+        else:
+            possible = [(value, weight) for value, weight in options() if weight > 0]
+            turn = Turn(key, asked, possible, self.weight)
+        if at == len(self.script):
             self.script.append(0)
-        self.keys.append(key)
-        self.sizes.append(len(possible))
-        if turn < len(self.before) and (key, len(possible)) != self.before[turn]:
-            raise _elsewhere()
-        value, weight = possible[self.script[turn]]
-        self.weight *= weight
+        self.turns.append(turn)
+        value: T = turn.options[self.script[at]][0]
         return value
 
 
@@ -295,13 +336,13 @@ class BranchLuck:
         self._consume()
         if p <= 0 or p >= q:
             return bool(p > 0)
-        yes = p / q if isinstance(p, float) else Fraction(p) / Fraction(q)
-        return self._branch.choose([(True, yes), (False, 1 - yes)], self._key)
+        return self._branch.decide(self._key, (p, q), lambda: _coin(p, q))
 
     def pick(self, weights: Row) -> int:
         """Branch over every index of positive weight."""
         self._consume()
-        return self._branch.choose(list(enumerate(_shares(weights))), self._key)
+        asked = weights.tolist()
+        return self._branch.decide(self._key, asked, lambda: list(enumerate(_shares(weights))))
 
     def race(self, weights: Row) -> int:
         """Branch over the winners; the second race at a key is conditioned on the first.
@@ -310,8 +351,9 @@ class BranchLuck:
         written down here, and independence would be a lie.
         """
         weights = _shares(weights)
+        asked = weights.tolist()
         if self._key not in self._branch.races:
-            winner = self._branch.choose(list(enumerate(weights)), self._key)
+            winner = self._branch.decide(self._key, asked, lambda: list(enumerate(weights)))
             self._branch.races[self._key] = (weights, winner)
             return winner
         if ("race", *self._key) in self._branch.used:
@@ -326,9 +368,12 @@ class BranchLuck:
                 f"two races on one noise field run over {len(first)} and {len(weights)} tokens; "
                 f"they must be over the same tokens."
             )
-        joint = shared_race(first, weights)[winner]
-        given = [(at, weight / first[winner]) for at, weight in enumerate(joint)]
-        return self._branch.choose(given, self._key)
+
+        def given() -> list[tuple[int, Any]]:
+            joint = shared_race(first, weights)[winner]
+            return [(at, weight / first[winner]) for at, weight in enumerate(joint)]
+
+        return self._branch.decide(self._key, asked, given)
 
 
 def outcomes(play: Callable[[Chance], T]) -> Iterator[tuple[T, Any]]:
@@ -348,19 +393,19 @@ def outcomes(play: Callable[[Chance], T]) -> Iterator[tuple[T, Any]]:
     Fraction(1, 2)
     """
     script: list[int] = []
-    known: list[tuple[Key, int]] = []
+    known: list[Turn] = []
     while True:
         branch = Branch(script, known)
         result = play(BranchLuck(branch))
-        if len(branch.sizes) < len(script):
+        if len(branch.turns) < len(script):
             raise _elsewhere()
         yield result, branch.weight
-        while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
+        while script and script[-1] + 1 == len(branch.turns[len(script) - 1].options):
             script.pop()
         if not script:
             return
         script[-1] += 1
-        known = list(zip(branch.keys, branch.sizes, strict=True))[: len(script)]
+        known = branch.turns[: len(script)]
 
 
 def law(play: Callable[[Chance], T]) -> dict[T, Any]:

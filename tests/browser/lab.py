@@ -132,7 +132,7 @@ def editor(page):
     return page.locator("#code .cm-content")
 
 
-def wait_until(true, seconds=5):
+def wait_until(true, seconds=15):
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline

@@ -95,6 +95,19 @@ def test_a_tab_shows_what_another_saved_when_the_learner_comes_back(opened, visi
     wait_until(lambda: box.input_value() == "3/8")
 
 
+def test_leaving_a_tab_saves_at_once_so_that_the_next_one_knows(opened, lab):
+    """The timer that would save a little later never comes here."""
+    wait_until(lambda: "predict" in saved(lab))
+    opened.evaluate("window.setTimeout = () => 1")
+    answer(opened)
+    assert "numbers" not in saved(lab)
+    opened.evaluate("""() => {
+        Object.defineProperty(document, "visibilityState", { value: "hidden" });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }""")
+    wait_until(lambda: statuses(lab)["shortcut"] == "right")
+
+
 def test_export_then_import_brings_everything_back(opened, lab, tmp_path):
     answer(opened)
     opened.locator("summary", has_text="My work").click()
@@ -147,6 +160,7 @@ def test_a_reset_asks_first_and_can_be_undone(opened, lab):
 def test_a_reset_wins_over_another_tab_that_goes_on_playing(opened, visit, lab, watch):
     watch.expect("409")
     answer(opened)
+    wait_until(lambda: statuses(lab)["shortcut"] == "right")
     other = visit(lab.address, context=opened.context)
     other.locator("#numbers .answers").wait_for()
     other.locator("#model").get_by_role("button", name="Next").click()

@@ -65,6 +65,9 @@ export class Store {
     }
     this.changed();
     addEventListener("pagehide", () => this.flush());
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "hidden") void this.flush();
+    });
     addEventListener("focus", () => void this.refresh());
   }
 

@@ -35,6 +35,7 @@ from draftproof.audit.foreign import (
     Foreign,
     check_choice,
     is_late,
+    many_calls,
     parts_of,
 )
 from draftproof.audit.shapes import EXAMINERS, Examined, Examiner, Explore, Rows, Text
@@ -242,7 +243,8 @@ def enumerated(
     refusals: list[str] = []
     for attempt in _attempts(rows, foreign.luck, max_runs):
         try:
-            found = search.found(attempt)
+            with many_calls():
+                found = search.found(attempt)
         except HiddenLuck:
             raise
         except NeedsNumbers as refused:

@@ -58,7 +58,7 @@ class _Replay(Branch):
     """A branch that notices when its script does not fit the run."""
 
     def choose(self, options: list[tuple[T, Any]], key: Key = ()) -> T:
-        turn = len(self.sizes)
+        turn = len(self.turns)
         if turn < len(self.script) and self.script[turn] >= sum(
             weight > 0 for _, weight in options
         ):
@@ -71,7 +71,7 @@ def _follow(play: Play, script: list[int]) -> tuple[_Replay, SymbolicGenerator, 
     generator = SymbolicGenerator(branch)
     outcome = play(generator)
     branch.over = True
-    if len(branch.sizes) < len(script):
+    if len(branch.turns) < len(script):
         raise HiddenLuck
     return branch, generator, outcome
 
@@ -114,10 +114,10 @@ def explore_symbols(play: Play, *, max_runs: int = 200_000, repeats: int = REPEA
         if runs <= ONCE and not getattr(outcome, "late", False):
             for _ in range(repeats if runs <= OFTEN else min(repeats, 1)):
                 _require_repeat(play, branch, outcome)
-        while script and script[-1] + 1 == branch.sizes[len(script) - 1]:
+        while script and script[-1] + 1 == len(branch.turns[len(script) - 1].options):
             script.pop()
         if not script:
-            asked = bool(generator._ledger.drawn or branch.sizes)
+            asked = bool(generator._ledger.drawn or branch.turns)
             return Explored(law, runs, rounding, tuple(filter(None, reused)), asked)
         if runs >= max_runs:
             raise TooManyBranches(f"the code has more than {max_runs} branches; use smaller rows.")

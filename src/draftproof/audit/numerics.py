@@ -322,7 +322,7 @@ class CeilingEProcess(Stakes):
                 paid = ((1 - share) * p[cells] + share * bet[cells]) / limit[cells]
                 self._wealth[at] += _log(float(paid.min()))
         self._open_bet(p, limit, token, v)
-        together = float(special.logsumexp(self._wealth)) - math.log(len(self.names))
+        together = float(np.logaddexp.reduce(self._wealth)) - math.log(len(self.names))
         self.peak = max(self.peak, together)
         if together >= -math.log(self.level) and self.crossed_at is None:
             self.crossed_at = self.samples

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special, stats
 
 from draftproof.audit.evidence import PRIOR_STRENGTH, Floats, check_level
 from draftproof.dist import Row
@@ -44,7 +44,7 @@ class Growth:
     def _slowly(self, threshold: float, power: float) -> float:
         if self.mean <= 0:
             return math.inf
-        z = float(stats.norm.ppf(power)) * math.sqrt(self.variance)
+        z = float(special.ndtri(power)) * math.sqrt(self.variance)
         root = (z + math.sqrt(z * z + 4 * self.mean * threshold)) / (2 * self.mean)
         return _upwards(root * root)
 
