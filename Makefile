@@ -20,12 +20,12 @@ learn:      ## open the interactive lesson in the browser
 
 test:       ## every check and test, with the real model and the browser
 	@$(PYTHON) scripts/bootstrap.py dev
-	@$(MAKE) --no-print-directory model chromium web check
+	@$(MAKE) --no-print-directory -j4 model chromium web check
 	@$(BIN)/python scripts/run_tests.py
 
 test-full:  ## the larger matrices too; records the result in docs/test-full.md
 	@$(PYTHON) scripts/bootstrap.py dev
-	@$(MAKE) --no-print-directory model chromium web
+	@$(MAKE) --no-print-directory -j3 model chromium web
 	@$(BIN)/python scripts/run_tests.py --full
 
 check:      ## style, types and layers

@@ -32,7 +32,8 @@ LEARN = ["-c", "from draftproof.cli import main; main()", "learn", "3", "--no-br
 def main() -> None:
     """Start the lesson in a fresh folder and photograph it once per look."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    found = map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))
+    chromium = next(filter(None, found), None)
     with tempfile.TemporaryDirectory() as data, sync_playwright() as playwright:
         words = [sys.executable, *LEARN, "--port", "0", "--data-dir", data]
         server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)

@@ -26,12 +26,52 @@ NOTED = ("numpy", "scipy", "openvino-genai")
 WORKERS = str(max(2, min(4, os.cpu_count() or 2)))
 SLOWEST = 10
 
+BROWSER = "tests/browser"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What one process of pytest tests: the marks it takes, where, and on how many workers."""
+
+    name: str
+    marks: str
+    where: Sequence[str]
+    spread: str = ""
+
+    @property
+    def arguments(self) -> list[str]:
+        """Of pytest; the browser tests are named or left out, as finding them starts a browser."""
+        workers = ["-n", WORKERS, "--dist", self.spread] if self.spread else []
+        left_out = [] if BROWSER in self.where else [f"--ignore={BROWSER}"]
+        return [*self.where, *left_out, *workers]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Workers that share the cores compute on one thread each; bytecode is kept for them."""
+        kept = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
+        return kept | ({"OMP_NUM_THREADS": "1"} if self.spread else {})
+
+
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+"""Where this is set every program that a test starts would compile all of the source again."""
+
+
+def with_the_model() -> list[str]:
+    """Give the test files that need the model, so that no other has to be read."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [
+        str(file.relative_to(ROOT))
+        for file in files
+        if "pytest.mark.model" in file.read_text(encoding="utf-8")
+        and (ROOT / BROWSER) not in file.parents
+    ]
+
+
 GROUPS = (
-    ("the code", "not model", ("--ignore=tests/browser", "-n", WORKERS, "--dist", "worksteal")),
-    ("the model", "model", ("--ignore=tests/browser",)),
-    ("the page", "browser", ("tests/browser", "-n", WORKERS, "--dist", "loadfile")),
+    Group("the code", "not model", (), "worksteal"),
+    Group("the model", "model", with_the_model()),
+    Group("the page", "browser", (BROWSER,), "loadfile"),
 )
-"""What each process tests, the marks it takes, and how it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +96,21 @@ class Outcome:
         return [(float(seconds), name) for seconds, name in found]
 
 
-def run(name: str, marks: str, how: Sequence[str], *, full: bool) -> Outcome:
+def run(group: Group, *, full: bool) -> Outcome:
     """Run pytest once, showing its output as it comes."""
     began = time.monotonic()
-    taken = marks if full else f"({marks}) and not full"
-    command = [sys.executable, "-m", "pytest", f"--durations={SLOWEST}", "-m", taken, *how]
-    print(f"draftproof: tests of {name}", flush=True)
+    taken = group.marks if full else f"({group.marks}) and not full"
+    options = [f"--durations={SLOWEST}", "-m", taken, *group.arguments]
+    command = [sys.executable, "-m", "pytest", *options]
+    print(f"draftproof: tests of {group.name}", flush=True)
     lines = []
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=group.environment
+    ) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)
             lines.append(line)
-    return Outcome(name, process.returncode, "".join(lines), time.monotonic() - began)
+    return Outcome(group.name, process.returncode, "".join(lines), time.monotonic() - began)
 
 
 def commit() -> str:
@@ -105,7 +148,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="the larger matrices too, recorded")
     full = parser.parse_args().full
-    outcomes = [run(*group, full=full) for group in GROUPS]
+    outcomes = [run(group, full=full) for group in GROUPS]
     if full:
         REPORT.write_text(report(outcomes), encoding="utf-8")
         print(f"recorded in {REPORT.relative_to(ROOT)}")

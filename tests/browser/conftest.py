@@ -16,8 +16,9 @@ from browser.grading import Exercise
 from browser.lab import Lab, Watch, predict, settled
 from draftproof.lesson.assets import shipped
 
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = os.environ.get("DRAFTPROOF_CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    filter(None, map(shutil.which, BROWSERS)), None
 )
 FLAGS = [
     "--no-sandbox",

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from draftproof.audit.client import Key, Listing
 from draftproof.audit.evidence import (
