@@ -243,11 +243,17 @@ def _golden_pairs() -> dict[str, tuple[Any, Any]]:
 def draftproof(request: pytest.FixtureRequest) -> Draftproof:
     """Give the assertions, at the error level of the mark `draftproof_level`."""
     mark = request.node.get_closest_marker(LEVEL)
-    return Draftproof(_level(*mark.args, **mark.kwargs) if mark is not None else DEFAULT_LEVEL)
+    return Draftproof(_level(mark) if mark is not None else DEFAULT_LEVEL)
 
 
-def _level(level: float = DEFAULT_LEVEL) -> float:
-    return level
+def _level(mark: pytest.Mark) -> Any:
+    given = [*mark.args, *mark.kwargs.values()]
+    if len(given) != 1 or mark.kwargs.keys() - {"level"}:
+        pytest.fail(
+            f"the mark {LEVEL} takes one error level, like {LEVEL}({DEFAULT_LEVEL:g}).",
+            pytrace=False,
+        )
+    return given[0]
 
 
 @pytest.fixture

@@ -176,8 +176,16 @@ def test_what_could_not_be_checked_is_not_said_to_be_wrong_and_shows_none_of_our
     @pytest.mark.draftproof_level(2)
     def test_level(assert_sampler):
         assert_sampler(lambda rng: 0, [0.5, 0.5])
+
+    @pytest.mark.draftproof_level("1e-3")
+    def test_words(assert_sampler):
+        assert_sampler(lambda rng: 0, [0.5, 0.5])
+
+    @pytest.mark.draftproof_level(0.1, level=0.2)
+    def test_two_levels(assert_sampler):
+        assert_sampler(lambda rng: 0, [0.5, 0.5])
     """)
-    result.assert_outcomes(failed=6)
+    result.assert_outcomes(failed=7, errors=1)
     result.stdout.fnmatch_lines(
         [
             "<lambda> could not be checked: on the worked pair, p = (1/2, *",
@@ -186,6 +194,7 @@ def test_what_could_not_be_checked_is_not_said_to_be_wrong_and_shows_none_of_our
             "*with probability 1 it raised SystemExit*",
             "<lambda> could not be checked: target_row sums to 0.7*",
             "<lambda> could not be checked: level is 2;*",
+            "<lambda> could not be checked: level is '1e-3';*",
         ]
     )
     for ours in ("*_draftproof_pytest*", "*/draftproof/*", "*another exception*", "*row is None*"):

@@ -136,6 +136,7 @@ def test_no_logprobs_and_no_ids_leave_no_law(prompts: Path):
     assert report.verdict == "inconclusive"
     assert report.samples == 0
     assert "no target law" in report.reason
+    assert "nothing was sampled" in as_html(report)
 
 
 def test_a_control_lends_its_rows_to_a_server_without_logprobs(prompts: Path):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from draftproof.audit import audit as audit_function
-from draftproof.cli.audit import notes, show
+from draftproof.audit.wording import notes
+from draftproof.cli.audit import show
 from draftproof.cli.screen import console_for
 
 WORKED = ("--target-row", "1/2,3/10,1/5", "--draft-row", "0.25,0.5,0.25")

@@ -153,6 +153,13 @@ def test_a_trace_can_be_replayed_and_holds_the_whole_text(toy, answer, tmp_path)
     assert records[-1]["text"] == told["text"]
 
 
+def test_a_trace_of_no_tokens_ends_by_its_length(toy, answer, tmp_path):
+    file = tmp_path / "trace.jsonl"
+    _, told = answer("run", "hello", "--max-tokens", 0, "--trace", file)
+    assert told["tokens"] == []
+    assert read_trace(file)[-1]["ends"] == "length"
+
+
 def test_a_trace_with_a_stop_string_ends_where_the_text_ends(toy, answer, tmp_path):
     file = tmp_path / "run.jsonl"
     _, told = answer("run", "hello", "--trace", file, "--stop", "a")

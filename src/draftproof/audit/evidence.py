@@ -18,6 +18,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +46,9 @@ OPEN = "something else"
 
 def check_level(level: float) -> float:
     """Give an error level back if it is one."""
-    if not 0 < level < 1:
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise InvalidInput(
-            f"level is {level}; an error level lies between 0 and 1, for example 1e-6."
+            f"level is {level!r}; an error level lies between 0 and 1, for example 1e-6."
         )
     return float(level)
 

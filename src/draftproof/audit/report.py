@@ -16,7 +16,7 @@ from typing import Any
 from draftproof import __version__
 from draftproof.audit.findings import Finding, Report
 from draftproof.audit.power import SampleSize
-from draftproof.audit.wording import bound_words, facts_in_words
+from draftproof.audit.wording import bound_words, facts_in_words, notes
 
 VERDICTS = {
     "consistent": "Consistent with the target",
@@ -196,7 +196,8 @@ def _head(report: Report) -> str:
 
 def _evidence_words(report: Report) -> str:
     if report.samples == 0:
-        return "none was needed: the law itself was found"
+        found = report.method == "enumeration"
+        return "none was needed: the law itself was found" if found else "nothing was sampled"
     if report.log10_e is None:
         return "an outcome came out that the target cannot emit"
     return f"at most 10^{report.log10_e:.2f} to 1 against the target"
@@ -357,7 +358,7 @@ def _detectable(report: Report) -> str:
 
 def _remarks(report: Report) -> str:
     items = [f"{what} ({share})" for what, share in report.faults.items()]
-    items.extend(report.remarks)
+    items.extend(notes(report))
     if not items:
         return ""
     listed = "".join(f"<li>{escape(item)}</li>" for item in items[:40])

@@ -112,7 +112,7 @@ def without_the_last(p: Row, _q: Row) -> Row:
 TARGET = (
     exchanged(
         "target temperature ignored",
-        "the target's row is read before its temperature of 2 is applied",
+        "the target's row is read before its temperature is applied",
         "vllm-project/vllm#9834",
         "vllm-project/vllm#10198",
         "ohdearquant/lattice#388",

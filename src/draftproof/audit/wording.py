@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -78,3 +79,40 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "requests": _requests,
     "numerics": _numerics,
 }
+
+
+BOUND = re.compile(r"(?<=at most )\d+\.\d+")
+
+
+def notes(report: Report) -> list[str]:
+    """Give every remark once, with the inputs that it was made on.
+
+    Remarks that differ in the figure of a bound only are one, with the range of the figure.
+    """
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for remark in dict.fromkeys(report.remarks):
+        names = [one.name for one in report.findings if remark.startswith(f"{one.name}: ")]
+        name = max(names, key=len, default="")
+        said = remark.removeprefix(f"{name}: ")
+        kinds.setdefault(BOUND.sub("#", said) if name else said, []).append((name, said))
+    return [_one_note(some, len(report.findings)) for some in kinds.values()]
+
+
+def _one_note(some: list[tuple[str, str]], of: int) -> str:
+    names = list(dict.fromkeys(name for name, _ in some if name))
+    said = _with_ranges([said for _, said in some])
+    if not names:
+        return said
+    return f"{f'on all {of} inputs' if len(names) == of > 1 else ', '.join(names)}: {said}"
+
+
+def _with_ranges(texts: list[str]) -> str:
+    """Give texts that differ in bounds only as one."""
+    columns = zip(*(BOUND.findall(text) for text in texts), strict=True)
+    figures = iter([sorted(set(column), key=float) for column in columns])
+
+    def ranged(_: re.Match[str]) -> str:
+        few = next(figures)
+        return few[0] if len(few) == 1 else f"{few[0]} to {few[-1]}"
+
+    return BOUND.sub(ranged, texts[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ from draftproof.audit.cases import Source
 from draftproof.audit.findings import Finding, Report
 from draftproof.audit.report import VERDICTS, WRONG, as_html, as_json, shown
 from draftproof.audit.sequential import Budget
-from draftproof.audit.wording import bound_words, facts_in_words
+from draftproof.audit.wording import bound_words, facts_in_words, notes
 from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
 from draftproof.cli.audit_target import LOOPS, check_flags, check_rows, kind_of, load_function
-from draftproof.cli.reading import MODEL, PROBABILITY, ROW, TIME, FilePath, count
+from draftproof.cli.reading import MODEL, PROBABILITY, ROW, TIME, FilePath, count, given_flags
 from draftproof.cli.screen import Progress, console_for, harmless
 from draftproof.dist import Row
 from draftproof.errors import InvalidInput
@@ -177,7 +176,7 @@ def audit(
     """
     if html is not None and not html.parent.is_dir():
         raise InvalidInput(f"--html {html}: there is no folder {html.parent}; make it first.")
-    check_flags(target, _given(click.get_current_context()))
+    check_flags(target, list(given_flags(click.get_current_context()).values()))
     check_rows(target_row, draft_row)
     budget = _budget(flags)
     source = Source(flags.pop("luck"), flags.pop("uniforms"))
@@ -194,16 +193,6 @@ def audit(
     else:
         show(report, console_for(sys.stdout))
     return CODES[report.verdict]
-
-
-def _given(context: click.Context) -> list[str]:
-    """Give the flags that were written on the command line, as they are written there."""
-    written = click.core.ParameterSource.COMMANDLINE
-    return [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name and context.get_parameter_source(parameter.name) is written
-    ]
 
 
 def _budget(flags: dict[str, Any]) -> Budget:
@@ -310,43 +299,6 @@ def show(report: Report, console: Console) -> None:
         console.print(harmless(f"Seen {share}: {what}."))
     for remark in notes(report):
         console.print(harmless(f"Note: {remark}."), style="dim")
-
-
-BOUND = re.compile(r"(?<=at most )\d+\.\d+")
-
-
-def notes(report: Report) -> list[str]:
-    """Give every remark once, with the inputs that it was made on.
-
-    Remarks that differ in the figure of a bound only are one, with the range of the figure.
-    """
-    kinds: dict[str, list[tuple[str, str]]] = {}
-    for remark in dict.fromkeys(report.remarks):
-        names = [one.name for one in report.findings if remark.startswith(f"{one.name}: ")]
-        name = max(names, key=len, default="")
-        said = remark.removeprefix(f"{name}: ")
-        kinds.setdefault(BOUND.sub("#", said) if name else said, []).append((name, said))
-    return [_one_note(some, len(report.findings)) for some in kinds.values()]
-
-
-def _one_note(some: list[tuple[str, str]], of: int) -> str:
-    names = list(dict.fromkeys(name for name, _ in some if name))
-    said = _with_ranges([said for _, said in some])
-    if not names:
-        return said
-    return f"{f'on all {of} inputs' if len(names) == of > 1 else ', '.join(names)}: {said}"
-
-
-def _with_ranges(texts: list[str]) -> str:
-    """Give texts that differ in bounds only as one."""
-    columns = zip(*(BOUND.findall(text) for text in texts), strict=True)
-    figures = iter([sorted(set(column), key=float) for column in columns])
-
-    def ranged(_: re.Match[str]) -> str:
-        few = next(figures)
-        return few[0] if len(few) == 1 else f"{few[0]} to {few[-1]}"
-
-    return BOUND.sub(ranged, texts[0])
 
 
 def _spent(report: Report) -> str:

@@ -21,6 +21,7 @@ from draftproof.cli.reading import (
     FilePath,
     Read,
     count,
+    given_flags,
     read_probability,
     read_time,
 )
@@ -226,8 +227,8 @@ def plan(
         raise InvalidInput("give exactly one of --acceptance, --metrics and --measure.")
     if asked["siblings"] and (acceptance is None or isinstance(acceptance, tuple)):
         raise InvalidInput("--siblings needs --acceptance with one number for every position.")
-    if asked["earlier"] and not measure:
-        raise InvalidInput("--earlier is for --measure; without it, nothing is drafted here.")
+    given = given_flags(click.get_current_context())
+    _check_flags(given, measure=measure, metrics=bool(metrics))
     if asked["batch"] > 1 and not isinstance(asked["t_verify"], Curve):
         raise InvalidInput(
             f"--batch is {asked['batch']} and --t-verify no curve; give a time for the tokens of "
@@ -241,8 +242,32 @@ def plan(
     read = read_both(metrics) if metrics else None
     if read is not None and (read.empty or asked["t_verify"] is None):
         return _tell_metrics(read, as_json=as_json)
-    given = read.acceptance(asked["k"]) if read is not None else acceptance
-    return _plan(given, asked, read, as_json=as_json, plot=plot)
+    if read is not None:
+        acceptance = read.acceptance(asked["k"])
+    return _plan(acceptance, asked, read, as_json=as_json, plot=plot)
+
+
+FOUND = "--measure finds out what {flag} tells; leave one of them out."
+NOT_MEASURED = {
+    "k": "--measure finds k; leave -k out, or give the largest to try as --max-k.",
+    "t_target": FOUND,
+    "t_verify": FOUND,
+    "t_draft": FOUND,
+    "batch": "--measure times one sequence at a time; leave --batch out.",
+}
+"""Flags that `--measure` does not look at, and why."""
+
+MEASURING = ("target", "drafts", "rules", "temperature", "earlier", "prompts", "time_limit", "seed")
+"""What only `--measure` looks at; but a draft is named in the settings for a server too."""
+
+
+def _check_flags(given: dict[str, str], *, measure: bool, metrics: bool) -> None:
+    """Refuse flags that would be ignored."""
+    for name, flag in given.items():
+        if measure and name in NOT_MEASURED:
+            raise InvalidInput(NOT_MEASURED[name].format(flag=flag))
+        if not measure and name in MEASURING and not (metrics and name == "drafts"):
+            raise InvalidInput(f"{flag} is for --measure; without it, nothing is decoded here.")
 
 
 def _plan(

@@ -16,13 +16,13 @@ from draftproof.cli import DONE, INCONCLUSIVE
 from draftproof.cli.plan_charts import Line, acceptance, roofline, speedups
 from draftproof.cli.plan_metrics import show_settings
 from draftproof.cli.reading import read_texts
-from draftproof.cli.run_options import opened
+from draftproof.cli.run_options import opened, read_warp
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import InvalidInput
 from draftproof.planner.plots import Charts, check_plot, draw
 from draftproof.planner.settings import settings
 from draftproof.proposers import NAMED
-from draftproof.session import Options, Session
+from draftproof.session import Options
 from draftproof.session.measuring import (
     PROMPTS,
     Candidate,
@@ -33,7 +33,6 @@ from draftproof.session.measuring import (
     sessions_for,
     steps,
 )
-from draftproof.warp import Warp
 
 
 def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int:
@@ -42,17 +41,18 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
         check_plot(plot)
     prompts = _prompts(asked["prompts"])
     drafts = asked["drafts"] or tuple(NAMED)
-    progress = Progress()
-    progress("opening the models")
     options = Options(
         target=asked["target"],
         draft=drafts[0],
         rule=(asked["rules"] or ("token-wise",))[0],
         seed=asked["seed"],
         earlier=read_texts(asked["earlier"], "--earlier"),
-        warp=Warp(temperature=asked["temperature"]),
+        warp=read_warp(temperature=asked["temperature"]),
     )
-    sessions = _sessions(options, drafts)
+    _check_drafts(options, drafts)
+    progress = Progress()
+    progress("opening the models")
+    sessions = sessions_for(options, drafts, opened(options_of(options, drafts[0])))
     progress.expect(steps(sessions, prompts))
     found = measure(
         sessions,
@@ -75,17 +75,15 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
     return INCONCLUSIVE if verdict(best) == "cannot tell" else DONE
 
 
-def _sessions(options: Options, drafts: Sequence[str]) -> list[Session]:
+def _check_drafts(options: Options, drafts: Sequence[str]) -> None:
     if options.earlier and "suffix" not in drafts:
         raise InvalidInput("--earlier is for the draft suffix, and --draft leaves that out.")
-    first = opened(options_of(options, drafts[0]))
     paths = [draft for draft in drafts[1:] if draft not in NAMED]
     if paths:
         raise InvalidInput(
             f"--draft {paths[0]!r} is a model and stands behind another draft; name it first, or "
             f"measure it alone."
         )
-    return sessions_for(options, drafts, first)
 
 
 def _prompts(file: Path | None) -> Sequence[str]:

@@ -267,3 +267,13 @@ def run_file(
     except (Exception, SystemExit) as error:
         raise InvalidInput(f"{flag} {path}: {failure(error)}") from error
     return module
+
+
+def given_flags(context: click.Context) -> dict[str, str]:
+    """Give the flags that were written on the command line: how each is written, by its name."""
+    written = click.core.ParameterSource.COMMANDLINE
+    return {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name and context.get_parameter_source(parameter.name) is written
+    }

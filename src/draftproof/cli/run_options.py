@@ -67,11 +67,14 @@ def check_drafts(name: str, drafts: int | None, k: int | str) -> None:
 
 
 def _read_warp(flags: dict[str, Any]) -> Warp:
-    """Give the warp, which refuses what it cannot do by the name of the field."""
     named = {name: flags[name] for name in WARPED}
-    biases = _read_biases(flags["logit_bias"])
+    return read_warp(**named, logit_bias=_read_biases(flags["logit_bias"]))
+
+
+def read_warp(**fields: Any) -> Warp:
+    """Give the warp, which refuses what it cannot do by the name of the field."""
     try:
-        return Warp(**named, logit_bias=biases)
+        return Warp(**fields)
     except InvalidInput as error:
         name, space, rest = str(error).partition(" ")
         flag = f"--{name.replace('_', '-')}" if name in WARPED else name

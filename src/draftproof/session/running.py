@@ -277,6 +277,7 @@ class Session:
                     break
         finally:
             script.pieces.extend(typist.finish())
+        script.ends = script.ends or "length"  # no round at all, where no token was asked for
         if trace is not None:
             trace.write(_ending(script))
 
