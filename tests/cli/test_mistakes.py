@@ -208,6 +208,15 @@ def test_a_row_of_nan_names_the_row(toy, cli):
     assert "toy" in done.stderr
 
 
+def test_a_folder_that_can_keep_no_progress_is_refused_at_once(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr("draftproof.lesson.server.run", lambda *_, **__: None)
+    (tmp_path / "a file").write_text("")
+    done = cli("learn", "--no-browser", "--data-dir", tmp_path / "a file" / "folder")
+    assert done.exit_code == 2
+    assert "--data-dir" in done.stderr
+    assert "nothing can be written there" in done.stderr
+
+
 def test_an_existing_export_is_not_overwritten(cli, tmp_path):
     file = tmp_path / "precious.md"
     file.write_text("keep me")

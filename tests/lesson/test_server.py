@@ -504,3 +504,14 @@ def test_the_browser_is_opened_through_a_file_only_this_user_can_read(tmp_path, 
         assert opened == [file.as_uri()]
         assert "token" not in opened[0]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_browser_is_opened_where_no_progress_can_be_kept_too(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(server.webbrowser, "open", opened.append)
+    (tmp_path / "a file").write_text("")
+    with server._opened("http://127.0.0.1:1/", tmp_path / "a file" / "folder"):
+        deadline = time.monotonic() + 5
+        while not opened and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert len(opened) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,22 @@ def learn(
     if export is not None:
         _write_report(store, export)
         return
+    if data_dir is not None:
+        _check_folder(data_dir)
     _serve(store, port, path, browser=not no_browser)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder in which nothing could be kept, before an hour's work goes into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InvalidInput(
+            f"--data-dir {folder}: nothing can be written there ({error.strerror}); name a folder "
+            f"of yours."
+        ) from None
 
 
 def _write_report(store: ProgressStore, file: Path) -> None:
