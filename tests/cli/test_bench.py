@@ -1,10 +1,14 @@
 """The verb `bench` on a toy model: what it reports, not how fast that is."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from draftproof.bench import Task
 from draftproof.bench.peers import PEERS
-from draftproof.bench.running import DRAFTS, PLAIN
+from draftproof.bench.running import DRAFTS, PLAIN, Row
+from draftproof.cli.bench import table_of
 
 SHORT = ("bench", "--repeats", 2, "--max-tokens", 12)
 OURS = [PLAIN, *DRAFTS]
@@ -100,3 +104,15 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_measured(
     assert done.exit_code == 2
     assert done.stderr.startswith("draftproof: plot ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_narrow_terminal_loses_no_figure_and_no_letter():
+    row = Row("draftproof, prompt-lookup", "an edit that copies, T = 0", 123.4, 4.62, (4.41, 4.83))
+    console = Console(width=50, file=io.StringIO())
+    console.print(table_of([row]))
+    printed = console.file.getvalue()
+    assert printed.splitlines()[2].split()[-5:] == ["123.4", "4.62x", "4.41", "to", "4.83"]
+    titles = "task contestant tokens/s to plain 95 % interval"
+    figures = "123.4 4.62x 4.41 to 4.83"
+    wanted = sorted("".join(f"{titles}{figures}{row.task}{row.name}".split()))
+    assert sorted("".join(printed.split())) == wanted

@@ -184,7 +184,10 @@ def _table(titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
     """Give rows of a task, a contestant and figures; a task is named once."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for at, title in enumerate(titles):
-        grid.add_column(title, justify="left" if at < 2 else "right")
+        if at < 2:
+            grid.add_column(title, overflow="fold")
+        else:
+            grid.add_column(title, justify="right", no_wrap=True)
     before = ""
     for task, *rest in rows:
         grid.add_row(task if task != before else "", *rest)
