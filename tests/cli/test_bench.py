@@ -107,7 +107,13 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_measured(
 
 
 def test_a_narrow_terminal_loses_no_figure_and_no_letter():
-    row = Row("draftproof, prompt-lookup", "an edit that copies, T = 0", 123.4, 4.62, (4.41, 4.83))
+    row = Row(
+        name="draftproof, prompt-lookup",
+        task="an edit that copies, T = 0",
+        tokens_per_second=123.4,
+        ratio_to_plain=4.62,
+        interval=(4.41, 4.83),
+    )
     console = Console(width=50, file=io.StringIO())
     console.print(table_of([row]))
     printed = console.file.getvalue()
