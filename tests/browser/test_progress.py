@@ -103,7 +103,7 @@ def test_leaving_a_tab_saves_at_once_so_that_the_next_one_knows(opened, lab):
     assert "numbers" not in saved(lab)
     opened.evaluate("""() => {
         Object.defineProperty(document, "visibilityState", { value: "hidden" });
-        document.dispatchEvent(new Event("visibilitychange"));
+        document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
     }""")
     wait_until(lambda: statuses(lab)["shortcut"] == "right")
 
@@ -186,6 +186,7 @@ def test_what_is_typed_and_not_checked_survives_a_reload_and_another_tab(opened,
     wait_until(lambda: box.input_value() == "3/")
     opened.get_by_role("button", name="Undo: bring my program back").click()
     assert opened.locator("textarea.plain-code").input_value() == "mine = 3\n"
+    wait_until(lambda: saved(lab).get("code", {}).get("draft") == "mine = 3\n")
     other = visit(lab.address, context=opened.context)
     other.locator("#numbers .answers").wait_for()
     answer(other, "1 0 0", item=0)

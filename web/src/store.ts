@@ -65,7 +65,7 @@ export class Store {
     }
     this.changed();
     addEventListener("pagehide", () => this.flush());
-    document.addEventListener("visibilitychange", () => {
+    addEventListener("visibilitychange", () => {
       if (document.visibilityState === "hidden") void this.flush();
     });
     addEventListener("focus", () => void this.refresh());
