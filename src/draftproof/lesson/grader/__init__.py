@@ -30,7 +30,7 @@ from typing import Any
 from .case import Case
 from .counts import drawing
 from .judge import JUDGES
-from .program import Problem, Program, Stopped
+from .program import Problem, Program, Stopped, silenced
 
 Json = dict[str, Any]
 Report = Callable[[Json], None]
@@ -79,7 +79,8 @@ def grade(source: str, exercise: Json, report: Report | None = None) -> Json:
 def _run(program: Program, exercise: Json, reply: Json, report: Report) -> None:
     cases = [Case(program, exercise, test) for test in exercise["tests"]]
     for case in cases:
-        result = _judge(case, reply)
+        with silenced(program.output):
+            result = _judge(case, reply)
         reply["tests"].append(result)
         report(result)
         if reply["message"]:

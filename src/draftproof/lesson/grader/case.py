@@ -7,6 +7,7 @@ from typing import Any
 
 from .program import Problem, Program
 from .values import (
+    copied,
     flat,
     fresh,
     listed,
@@ -71,6 +72,7 @@ class Case:
         rows = {name: test[name] for name in ("p", "q") if test[name]}
         given = {name: plain(value) for name, value in (rows | test["args"]).items()}
         self.inputs = {name: given[name] for name in self.parameters if name in given}
+        self._ready = {name: fresh(value) for name, value in self.inputs.items()}
         self.due = plain(test["expect"])
         self.expect = flat(self.due)
         self.size = len(self.expect or test["p"])
@@ -99,7 +101,7 @@ class Case:
 
     def arguments(self, luck: Json) -> list[Any]:
         """Return fresh inputs and the luck in the order of the parameters."""
-        given = {name: fresh(value) for name, value in self.inputs.items()} | luck
+        given = {name: copied(value) for name, value in self._ready.items()} | luck
         return [given[name] for name in self.parameters if name in given]
 
     # -- the learner's function ---------------------------------------------------------------

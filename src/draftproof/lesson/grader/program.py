@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import linecache
+import sys
 import traceback
 import types
 import warnings
@@ -108,17 +110,38 @@ def sentence(error: BaseException) -> str:
     return f"{said}{more}{_where(line)}"
 
 
+IGNORED = ("ignore", None, Warning, None, 0)
+"""The warning filter that ignores every warning."""
+
+
 @contextlib.contextmanager
-def _guarded(output: Output, signature: str = "") -> Iterator[None]:
-    """Catch output and warnings, and turn every exception into a Problem."""
+def silenced(output: Output) -> Iterator[None]:
+    """Catch what is printed, and ignore warnings."""
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _is_silenced(output: Output) -> bool:
+    return sys.stdout is output and sys.stderr is output and warnings.filters[:1] == [IGNORED]
+
+
+def _guarded(
+    output: Output, signature: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> Any:
+    """Call a function silenced, and turn every exception into a Problem.
+
+    A test calls it thousands of times, so what is silenced already is not silenced again.
+    """
     try:
-        with (
-            contextlib.redirect_stdout(output),
-            contextlib.redirect_stderr(output),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
+        if _is_silenced(output):
+            return function(*args, **kwargs)
+        with silenced(output):
+            return function(*args, **kwargs)
     except (Problem, Stopped):
         raise
     except KeyboardInterrupt as error:
@@ -158,11 +181,11 @@ class Program:
         code = self._compile(source)
         module = types.ModuleType("solution")
         module.__dict__["input"] = _no_input
-        with _guarded(self.output):
-            exec(code, module.__dict__)  # the learner's program is what this module is for
+        _guarded(self.output, "", exec, code, module.__dict__)  # what this module is for
         self.names = module.__dict__
 
     @staticmethod
+    @functools.lru_cache(maxsize=256)
     def _compile(source: str) -> types.CodeType:
         try:
             with warnings.catch_warnings():
@@ -193,7 +216,6 @@ class Program:
             )
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            with _guarded(self.output, signature):
-                return found(*args, **kwargs)
+            return _guarded(self.output, signature, found, *args, **kwargs)
 
         return call

@@ -54,21 +54,26 @@ class Script:
 
     def pick(self, weights: Sequence[float]) -> int:
         """Answer one draw: the outcome that this path takes."""
-        if self._depth >= MAX_DRAWS:
-            raise Unscripted
         options = [index for index, weight in enumerate(weights) if weight > 0]
-        if self._depth == len(self._path):
-            self._path.append(0)
-            self._sizes.append(len(options))
-        chosen = options[self._path[self._depth]]
-        self._depth += 1
+        chosen = options[self._turn(len(options))]
         self.weight *= weights[chosen]
         return chosen
 
     def coin(self) -> float:
         """Answer one uniform draw: a midpoint of the grid."""
-        part = self.pick([1 / self.grid] * self.grid)
+        part = self._turn(self.grid)
+        self.weight *= 1 / self.grid
         return (part + 0.5) / self.grid
+
+    def _turn(self, ways: int) -> int:
+        """Give the way that this path takes at its next draw; the first one where it ends."""
+        if self._depth >= MAX_DRAWS:
+            raise Unscripted
+        if self._depth == len(self._path):
+            self._path.append(0)
+            self._sizes.append(ways)
+        self._depth += 1
+        return self._path[self._depth - 1]
 
     def advance(self) -> bool:
         """Move on to the next path; False when there is none."""
@@ -86,13 +91,13 @@ def _weights(p: Any, count: int) -> list[float]:
     weights = [float(item) for item in p]
     if len(weights) != count:
         raise ValueError("a and p must have same size")
+    if min(weights) >= 0 and abs(sum(weights) - 1) <= 1.5e-8:
+        return weights
     if any(math.isnan(item) for item in weights):
         raise ValueError("probabilities contain NaN")
     if min(weights) < 0:
         raise ValueError("probabilities are not non-negative")
-    if abs(sum(weights) - 1) > 1.5e-8:
-        raise ValueError("probabilities do not sum to 1")
-    return weights
+    raise ValueError("probabilities do not sum to 1")
 
 
 class Answers:

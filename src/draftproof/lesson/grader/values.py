@@ -34,11 +34,20 @@ def fresh(value: Any) -> Any:
     return [fresh(item) for item in value]
 
 
+def copied(value: Any) -> Any:
+    """Return a copy of what `fresh` gave, at whatever depth."""
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value.copy() if hasattr(value, "tolist") else value
+
+
 def listed(value: Any) -> Any:
     """Return arrays, at whatever depth, as lists."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return [listed(item) for item in value] if isinstance(value, (list, tuple)) else value
+    if not isinstance(value, (list, tuple)):
+        return value
+    return [item if type(item) in (float, int) else listed(item) for item in value]
 
 
 def flat(value: Any) -> list[float]:
