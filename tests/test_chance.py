@@ -271,7 +271,25 @@ def fewer_draws(luck, turn):
         luck.at("x").accepts(F(1, 2))
 
 
-@pytest.mark.parametrize("play", [another_key, fewer_options, fewer_draws])
+def other_weights(luck, turn):
+    luck.at("x").pick(np.array([1, 3 if turn else 2]))
+    luck.at("last").accepts(F(1, 2))
+
+
+def another_coin(luck, turn):
+    luck.at("x").accepts(F(1, 3 if turn else 2))
+    luck.at("last").accepts(F(1, 2))
+
+
+def other_speeds(luck, turn):
+    luck.at("x").race(np.array([1, 3 if turn else 2]))
+    luck.at("last").accepts(F(1, 2))
+
+
+PLAYS = [another_key, fewer_options, fewer_draws, other_weights, another_coin, other_speeds]
+
+
+@pytest.mark.parametrize("play", PLAYS)
 def test_code_with_luck_or_memory_of_its_own_is_refused(play):
     turns = count()
     with pytest.raises(LuckReused, match="takes luck from elsewhere"):
