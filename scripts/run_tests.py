@@ -1,8 +1,7 @@
 """Run the tests; with --full the larger matrices too, recorded in docs/test-full.md.
 
-The tests run in three processes of pytest, one after the other. Those of the code alone and those
-of the page are spread over the cores; those of the real model are not, because the model uses
-every core itself.
+The tests run in three processes of pytest, one after the other, each spread over the cores; those
+of the real model on two workers at most, because the model uses every core itself.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "test-full.md"
 NOTED = ("numpy", "scipy", "openvino-genai")
-WORKERS = str(max(2, min(4, os.cpu_count() or 2)))
+WORKERS = max(2, min(4, os.cpu_count() or 2))
 SLOWEST = 10
 
 BROWSER = "tests/browser"
@@ -36,20 +35,20 @@ class Group:
     name: str
     marks: str
     where: Sequence[str]
-    spread: str = ""
+    spread: str
+    workers: int = WORKERS
 
     @property
     def arguments(self) -> list[str]:
         """Of pytest; the browser tests are named or left out, as finding them starts a browser."""
-        workers = ["-n", WORKERS, "--dist", self.spread] if self.spread else []
         left_out = [] if BROWSER in self.where else [f"--ignore={BROWSER}"]
-        return [*self.where, *left_out, *workers]
+        return [*self.where, *left_out, "-n", str(self.workers), "--dist", self.spread]
 
     @property
     def environment(self) -> dict[str, str]:
         """Workers that share the cores compute on one thread each; bytecode is kept for them."""
         kept = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
-        return kept | ({"OMP_NUM_THREADS": "1"} if self.spread else {})
+        return kept | {"OMP_NUM_THREADS": "1"}
 
 
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
@@ -69,7 +68,7 @@ def with_the_model() -> list[str]:
 
 GROUPS = (
     Group("the code", "not model", (), "worksteal"),
-    Group("the model", "model", with_the_model()),
+    Group("the model", "model", with_the_model(), "loadfile", 2),
     Group("the page", "browser", (BROWSER,), "loadfile"),
 )
 

@@ -74,7 +74,7 @@ def texts_agree(smollm2, target, prompt, name, drafts, ks, tokens):
 @pytest.mark.parametrize("name", ["gumbel", "exact-match"])
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_one_seed_gives_plain_decodings_text(smollm2, target, name, prompt):
-    texts_agree(smollm2, target, prompt, name, ["ngram", "prompt-lookup"], [1, 4, 8], tokens=24)
+    texts_agree(smollm2, target, prompt, name, ["ngram", "prompt-lookup"], [1, 4, 8], tokens=16)
 
 
 def test_a_tree_gives_plain_decodings_text_too(smollm2, target):

@@ -23,6 +23,8 @@ from draftproof.chance import law as law_of
 from draftproof.errors import InvalidInput
 from draftproof.proof import total_variation
 
+pytestmark = pytest.mark.usefixtures("few_plain_runs")
+
 LARGE_SEARCH = {"coarse coin", "a target draw for each path"}
 """Suspects whose enumeration takes seconds on large rows: tried on the small pairs only."""
 

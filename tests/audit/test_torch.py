@@ -78,10 +78,7 @@ def by_randint(p, q, _, again=rest):
 WAYS = [by_multinomial, by_rand_like, by_uniform_, by_bernoulli, by_race, by_randint]
 
 
-@pytest.fixture(autouse=True)
-def few_plain_runs(monkeypatch):
-    """A call of PyTorch is slow, and here every law is far from those it is told from."""
-    monkeypatch.setattr(witness, "ASSUMED", 1_000)
+pytestmark = pytest.mark.usefixtures("few_plain_runs")
 
 
 @pytest.mark.parametrize("fn", WAYS)

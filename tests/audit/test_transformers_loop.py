@@ -19,6 +19,7 @@ from draftproof.audit.transformers_loop import (  # noqa: E402
 )
 
 TEMPERED, PENALISED, STOPPED = SCENES[1:]
+pytestmark = pytest.mark.usefixtures("few_plain_runs")
 
 
 @pytest.mark.parametrize("model", [TARGET, DRAFT])
