@@ -391,3 +391,35 @@ def test_two_races_over_different_vocabularies_are_refused():
 def test_nobody_wins_a_race_without_mass(weights):
     with pytest.raises(NotADistribution, match="weights to draw from sum to"):
         Dice(0).race(np.array(weights))
+
+
+def test_a_row_that_changes_after_its_race_does_not_change_the_race():
+    half, other = np.array([F(1, 2), F(1, 2)]), np.array([F(1, 4), F(3, 4)])
+
+    def play(luck):
+        row = half.copy()
+        first = luck.at("noise").race(row)
+        row[:] = other
+        return first, luck.at("noise").race(row)
+
+    assert law(play) == {(0, 0): F(1, 4), (0, 1): F(1, 4), (1, 1): F(1, 2)}
+
+
+def test_whole_numbers_that_sum_to_one_stay_exact():
+    row = np.array([0, 1])
+    found = law(lambda luck: (luck.at("noise").race(row), luck.at("noise").race(row)))
+    assert found == {(1, 1): 1}
+    assert type(found[1, 1]) is F
+
+
+def test_other_weights_with_the_same_shares_and_other_roundings_are_the_same_choice():
+    turns = count()
+
+    def play(luck):
+        turn = next(turns)
+        scale = 2 if turn else 1
+        luck.at("whole").pick(np.array([scale, scale]))
+        luck.at("float").pick(np.array([0.1 + 0.2, 0.7]) if turn else np.array([0.3, 0.7]))
+        return luck.at("last").accepts(F(1, 2))
+
+    assert float(law(play)[True]) == pytest.approx(0.5)

@@ -12,6 +12,7 @@ gives one draw, whatever was asked before it, so a batch cannot disturb a reques
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -221,8 +222,8 @@ def _shares(weights: Row) -> Row:
     if isinstance(total, int | np.integer):
         total = Fraction(int(total))
         weights = np.array([int(weight) for weight in weights], dtype=object)
-    if total == 1:
-        return weights
+    elif isinstance(total, Fraction) and total == 1:  # the usual row, without a division for each
+        return np.array([Fraction(weight) for weight in weights], dtype=object)
     shares: Row = weights / total
     return shares
 
@@ -279,18 +280,27 @@ class Branch:
     def decide(self, key: Key, asked: Any, options: Callable[[], list[tuple[T, Any]]]) -> T:
         """Choose as `choose` does; `options` is only asked for what no run before this one saw."""
         at = len(self.turns)
-        if at < len(self.before):
-            turn = self.before[at]
-            if (turn.key, turn.asked) != (key, asked):
-                raise _elsewhere()
-        else:
+        turn = self.before[at] if at < len(self.before) else None
+        if turn is None or turn.asked != asked:
             possible = [(value, weight) for value, weight in options() if weight > 0]
-            turn = Turn(key, asked, possible, self.weight)
+            if turn is not None and not _alike(possible, turn.options):
+                raise _elsewhere()
+            turn = turn or Turn(key, asked, possible, self.weight)
+        if turn.key != key:
+            raise _elsewhere()
         if at == len(self.script):
             self.script.append(0)
         self.turns.append(turn)
         value: T = turn.options[self.script[at]][0]
         return value
+
+
+def _alike(first: list[tuple[Any, Any]], second: list[tuple[Any, Any]]) -> bool:
+    """Tell whether two choices are one, but for the rounding of floats."""
+    return len(first) == len(second) and all(
+        a == b and (v == w or (isinstance(v, float) and math.isclose(v, w)))
+        for (a, v), (b, w) in zip(first, second, strict=True)
+    )
 
 
 def _elsewhere() -> LuckReused:

@@ -246,6 +246,15 @@ def test_inputs_changed_in_place_are_found():
     assert found.findings == ("it changes its input q in place",)
 
 
+def test_a_shape_changed_in_place_is_found_too():
+    def fn(p, q, rng):
+        token = by_choice(p, q, rng)
+        p.shape = (1, -1)
+        return token
+
+    assert enumerate_sampler(fn, P, Q).findings == ("it changes its input p in place",)
+
+
 @pytest.mark.parametrize(
     ("returned", "what"),
     [

@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+import threading
 import time
 
 import numpy as np
@@ -9,9 +10,13 @@ import pytest
 
 from draftproof.audit.cases import cases_for
 from draftproof.audit.catalogue import find_suspect, speculative
+from draftproof.audit.foreign import Foreign, Inputs, many_calls
 from draftproof.audit.pairs import PAIRS, WORKED_PAIR
 from draftproof.audit.sequential import Budget, Gathering, informative
+from draftproof.audit.symbols import NeedsNumbers
 from draftproof.errors import InvalidInput
+
+INPUTS = Inputs({"p": np.array([0.5, 0.5]), "q": np.array([0.5, 0.5])})
 
 ROWS = (WORKED_PAIR.p, WORKED_PAIR.q)
 
@@ -159,3 +164,46 @@ def test_the_timer_is_put_back_after_sampling():
     gather(lambda p, q, rng: 0, max_samples=20)
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_call_that_was_refused_leaves_no_limit_for_what_comes_after():
+    """Here a tick would find the deadline of the refused call long past."""
+
+    def refused(p, q, rng):
+        raise NeedsNumbers("this cannot be followed")
+
+    with many_calls():
+        with pytest.raises(NeedsNumbers):
+            Foreign(refused, seconds=0.01)(np.random.default_rng(1), INPUTS)
+        ends = time.monotonic() + 0.3
+        while time.monotonic() < ends:
+            pass
+
+
+def test_code_that_takes_the_timer_for_itself_is_limited_all_the_same():
+    def takes(p, q, rng):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return 0
+
+    def hangs(p, q, rng):
+        time.sleep(60)
+
+    with many_calls():
+        rng = np.random.default_rng(1)
+        assert Foreign(takes, seconds=0.2)(rng, INPUTS) == 0
+        assert "did not return within" in Foreign(hangs, seconds=0.2)(rng, INPUTS).what
+
+
+def test_another_thread_does_not_take_the_limit_away():
+    def hangs(p, q, rng):
+        other = threading.Thread(target=lambda: Foreign(quick)(np.random.default_rng(2), INPUTS))
+        other.start()
+        other.join()
+        time.sleep(60)
+
+    def quick(p, q, rng):
+        return 0
+
+    with many_calls():
+        found = Foreign(hangs, seconds=0.3)(np.random.default_rng(1), INPUTS)
+    assert "did not return within" in found.what

@@ -254,3 +254,20 @@ def test_a_standard_input_that_cannot_be_read_is_one_sentence(
         main(["run", "--json", "-"])
     assert ended.value.code == 2
     assert f"PROMPT is '-' and standard input {reason}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("prove", "--rule", "token-wise", "--drafts", "3"), "token-wise takes one"),
+        (("bench", "--quick", "--time-limit", "300s"), "--quick takes at most 90s"),
+        (
+            ("learn", "--data-dir", "nowhere", "--export", "mine.md"),
+            "no such folder to export from",
+        ),
+    ],
+)
+def test_a_flag_that_would_mean_nothing_is_refused(cli, args, words):
+    done = cli(*args)
+    assert done.exit_code == 2
+    assert words in done.stderr

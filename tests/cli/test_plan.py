@@ -470,3 +470,21 @@ def test_batches_and_trees_that_cannot_be_planned_are_refused(cli, args, words):
     assert done.exit_code == 2
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["plan", "audit"])
+def test_a_file_that_could_not_be_written_is_refused_before_anything_is_worked_out(
+    cli, tmp_path, verb
+):
+    (tmp_path / "pen").mkdir()
+    flags = {
+        "plan": ("--acceptance", "0.5", *TIMES, "--plot", tmp_path / "pen.svg"),
+        "audit": ("no_such_module:step", "--html", tmp_path / "pen.html"),
+    }[verb]
+    (tmp_path / "pen.svg").mkdir()
+    (tmp_path / "pen.html").mkdir()
+    done = cli(verb, *flags)
+    assert done.exit_code == 2
+    assert str(flags[-1]) in done.stderr
+    assert "no_such_module" not in done.stderr
+    assert done.stdout == ""

@@ -34,6 +34,23 @@ def test_it_recommends_and_checks(toy, answer, prompts):
     assert list(told["seconds_per_pass"]) == ["1", "2", "3", "4"]
 
 
+def test_an_interrupt_while_the_prediction_is_checked_loses_no_measurement(
+    toy, cli, prompts, monkeypatch
+):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("draftproof.cli.plan_measure.check", interrupted)
+    arguments = (*MEASURE, "--prompts", prompts, "--draft", "suffix")
+    done = cli(*arguments)
+    assert done.exit_code == 130
+    assert "not checked, for it was interrupted" in done.stdout
+    assert "Verdict" in done.stdout
+    told = json.loads(cli(*arguments, "--json").stdout)
+    assert told["measured"] is None
+    assert told["candidates"]
+
+
 def test_people_see_prediction_measurement_and_settings(toy, cli, prompts):
     done = cli(*MEASURE, "--prompts", prompts, "--draft", "suffix", "--temperature", "0")
     assert done.exit_code in (0, 3)

@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,11 +18,11 @@ from scipy.stats import binom
 
 from draftproof.lesson import find, grader, numpy_standin
 from draftproof.lesson.content import Code
-from draftproof.lesson.grader import grade
+from draftproof.lesson.grader import grade, scripted
 from draftproof.lesson.grader.counts import LEVEL, band, drawing, inside, wilson
 from draftproof.lesson.grader.program import OUTPUT_LIMIT, Problem
 from draftproof.lesson.grader.scripted import Unscripted, law
-from draftproof.lesson.grader.values import first_difference, numbers_of, table_of
+from draftproof.lesson.grader.values import first_difference, numbers_of, table_of, token_of
 from draftproof.lesson.numpy_standin import random as standin_random
 
 CODE = find(3).only(Code)
@@ -480,6 +481,12 @@ ACCIDENTS = {
     "def rejection_probability(p, q): return '0.25'": "returned text; return one number",
     "def speculative_step(p, q, rng): return 1.0": "returned a float; return int(token)",
     "def speculative_step(p, q, rng): return 7": "returned 7; tokens are 0 to 2",
+    "def speculative_step(p, q, rng): return rng.choice(0)": "a must be a positive integer",
+    "def rejection_probability(p, q): return 10**400": "one number",
+    "def residual(p, q): return [1j, 0, 0]": "something other than numbers",
+    "class Odd(Exception):\n"
+    "    def __str__(self): raise KeyError\n"
+    "def residual(p, q): raise Odd": "Odd (line",
     "def speculative_step(p, q, rng): return True": "returned a bool; return one token",
     "def speculative_step(p, q, rng): return rng.choice(3, size=2)": "returned 2 values; return",
     "def speculative_step(p, q, rng): return rng.choice(3, p=p - q)": "are not non-negative (line",
@@ -500,6 +507,68 @@ def test_an_accident_is_a_sentence(code):
     assert "grader" not in problem["message"]
     assert ".py" not in problem["message"]
     assert "Traceback" not in problem["message"]
+
+
+SPOILED = {
+    "del sys.stdout, sys.stderr": "",
+    "sys.stdout = sys.stderr = None": "",
+    "warnings.simplefilter('error')": "",
+    "warnings.filters = ()": "",
+    "del warnings.filters": "",
+    "sys.stdout.write(b'x')": "write() argument must be str, not bytes",
+}
+
+
+@pytest.mark.usefixtures("either_numpy")
+@pytest.mark.parametrize("code", SPOILED)
+def test_what_a_program_does_to_its_surroundings_reaches_no_other_call(code):
+    before = sys.stdout, sys.stderr, list(warnings.filters)
+    reply = grade_with(
+        "import sys, warnings\n"
+        "right = speculative_step\n"
+        "def speculative_step(p, q, rng):\n"
+        "    print('here')\n"
+        f"    {code}\n"
+        "    return right(p, q, rng)"
+    )
+    assert (sys.stdout, sys.stderr, list(warnings.filters)) == before
+    assert SPOILED[code] in str(reply["tests"])
+    assert reply["passed"] == (not SPOILED[code])
+    assert reply["stdout"].startswith("here\nhere\n")
+
+
+def test_an_array_without_an_axis_is_its_number_and_so_a_token():
+    assert token_of("step", numpy.array(2), 3) == 2
+    with pytest.raises(Problem, match="returned a float"):
+        token_of("step", numpy.array(2.0), 3)
+
+
+def test_the_coin_of_a_multinomial_may_leave_the_rest_to_its_last_outcome():
+    script = scripted.Script(4)
+    rng = scripted.generator(script)
+    assert rng.multinomial(1, [0.25, 0.0]).tolist() == [1, 0]
+    assert script.weight == 0.25
+    assert script.advance()
+    script.start()
+    assert rng.multinomial(1, [0.25, 0.0]).tolist() == [0, 1]
+    assert script.weight == 0.75
+    with pytest.raises(ValueError, match="sum"):
+        rng.multinomial(1, [0.7, 0.7, 0.0])
+
+
+def test_a_step_that_remembers_is_never_given_a_number_that_cannot_be():
+    """It asked for one of thirty at first, so the script has more ways than a coin has parts."""
+    seen, first = [], []
+
+    def step(rng):
+        if not first:
+            first.append(rng.integers(30))
+        seen.append(rng.random())
+        return 0
+
+    with pytest.raises(scripted.Unscripted):
+        scripted.branches(step, 4)
+    assert max(seen) < 1
 
 
 @pytest.mark.parametrize(

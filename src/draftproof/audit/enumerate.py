@@ -35,7 +35,6 @@ from draftproof.audit.foreign import (
     Foreign,
     check_choice,
     is_late,
-    many_calls,
     parts_of,
 )
 from draftproof.audit.shapes import EXAMINERS, Examined, Examiner, Explore, Rows, Text
@@ -243,8 +242,7 @@ def enumerated(
     refusals: list[str] = []
     for attempt in _attempts(rows, foreign.luck, max_runs):
         try:
-            with many_calls():
-                found = search.found(attempt)
+            found = search.found(attempt)
         except HiddenLuck:
             raise
         except NeedsNumbers as refused:

@@ -18,7 +18,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +45,11 @@ OPEN = "something else"
 
 def check_level(level: float) -> float:
     """Give an error level back if it is one."""
-    if not (isinstance(level, Real) and 0 < level < 1):
+    try:
+        fits = bool(0 < level < 1)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
         raise InvalidInput(
             f"level is {level!r}; an error level lies between 0 and 1, for example 1e-6."
         )
@@ -403,17 +406,17 @@ def total_variation_bound(counts: npt.ArrayLike, p: Row, cells: Cells, level: fl
     if not sets:
         return 0.0
     hits = np.array([int(pooled[s].sum()) for s in sets])
-    highest = _highest_chances(hits, samples, check_level(level) / len(sets))
+    highest = _highest_chances(hits, samples, math.log(check_level(level)) - math.log(len(sets)))
     return float((highest - [float(wanted[s].sum()) for s in sets]).max())
 
 
-def _highest_chances(hits: Counts, samples: int, level: float) -> Floats:
+def _highest_chances(hits: Counts, samples: int, log_level: float) -> Floats:
     """Upper ends of the beta-binomial confidence sequences, one for each event, by bisection."""
     prior = special.betaln(hits + 0.5, samples - hits + 0.5) - special.betaln(0.5, 0.5)
 
     def inside(chance: Floats) -> npt.NDArray[np.bool_]:
         likelihood = special.xlogy(hits, chance) + special.xlog1py(samples - hits, -chance)
-        return np.asarray(prior + math.log(level) < likelihood)
+        return np.asarray(prior + log_level < likelihood)
 
     low, high = hits / max(samples, 1), np.ones(len(hits))
     for _ in range(HALVINGS):

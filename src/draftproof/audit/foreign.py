@@ -205,8 +205,14 @@ class _Clock:
     seconds: float = math.inf
 
     def begin(self, seconds: float | None) -> None:
+        if signal.getitimer(signal.ITIMER_REAL)[1] != TICK:
+            self.start()  # the code audited has used the timer itself
         self.seconds = math.inf if seconds is None else seconds
         self.until = time.monotonic() + self.seconds
+
+    def start(self) -> None:
+        signal.signal(signal.SIGALRM, self.tick)
+        signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
 
     def tick(self, _signal: int, _frame: types.FrameType | None) -> None:
         if time.monotonic() > self.until:
@@ -226,9 +232,9 @@ def many_calls() -> Iterator[None]:
     if _CLOCK.ticks or not _can_interrupt():
         yield
         return
-    before = signal.signal(signal.SIGALRM, _CLOCK.tick)
-    signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
-    _CLOCK.ticks = True
+    before = signal.getsignal(signal.SIGALRM)
+    _CLOCK.ticks, _CLOCK.until = True, math.inf
+    _CLOCK.start()
     try:
         yield
     finally:
@@ -306,7 +312,8 @@ def unchanged(given: Any, kept: Any) -> bool:
     if isinstance(kept, list):
         return len(given) == len(kept) and all(map(unchanged, given, kept))
     array = as_array(given)
-    if array.dtype == kept.dtype and array.tobytes() == kept.tobytes():
+    same = (array.dtype, array.shape) == (kept.dtype, kept.shape)
+    if same and array.tobytes() == kept.tobytes():
         return True  # the same numbers, or the very same objects; the usual case, and the fast one
     return np.array_equal(array, kept, equal_nan=kept.dtype != object)
 
@@ -365,13 +372,14 @@ class Foreign:
         return self._guarded(lambda: self.fn(*arguments, luck))
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
-        if not _CLOCK.ticks:
+        if not (_CLOCK.ticks and _can_interrupt()):
             with time_limit(self.seconds):
                 return guarded(call)
         _CLOCK.begin(self.seconds)
-        value = guarded(call)
-        _CLOCK.until = math.inf
-        return value
+        try:
+            return guarded(call)
+        finally:
+            _CLOCK.until = math.inf
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

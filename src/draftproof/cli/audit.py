@@ -21,7 +21,16 @@ from draftproof.audit.sequential import Budget
 from draftproof.audit.wording import bound_words, facts_in_words, notes
 from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
 from draftproof.cli.audit_target import LOOPS, check_flags, check_rows, kind_of, load_function
-from draftproof.cli.reading import MODEL, PROBABILITY, ROW, TIME, FilePath, count, given_flags
+from draftproof.cli.reading import (
+    MODEL,
+    PROBABILITY,
+    ROW,
+    TIME,
+    FilePath,
+    count,
+    given_flags,
+    require_writable,
+)
 from draftproof.cli.screen import Progress, console_for, harmless
 from draftproof.dist import Row
 from draftproof.errors import InvalidInput
@@ -176,6 +185,8 @@ def audit(
     """
     if html is not None and not html.parent.is_dir():
         raise InvalidInput(f"--html {html}: there is no folder {html.parent}; make it first.")
+    if html is not None:
+        require_writable(html, "--html")
     check_flags(target, list(given_flags(click.get_current_context()).values()))
     check_rows(target_row, draft_row)
     budget = _budget(flags)
@@ -186,12 +197,12 @@ def audit(
         announce(plan, console_for(sys.stdout))
     with contextlib.redirect_stdout(sys.stderr):
         report = plan if isinstance(plan, Report) else _run(plan, quiet=as_object)
-    if html is not None:
-        html.write_text(as_html(report), encoding="utf-8")
     if as_object:
         click.echo(json.dumps(as_json(report), allow_nan=False))
     else:
         show(report, console_for(sys.stdout))
+    if html is not None:
+        html.write_text(as_html(report), encoding="utf-8")
     return CODES[report.verdict]
 
 

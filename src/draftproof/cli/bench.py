@@ -24,7 +24,7 @@ from draftproof.bench.predicting import Forecast, forecasts, measure_costs, medi
 from draftproof.bench.running import FEWEST, Results, Row, our_contestants, run_bench
 from draftproof.bench.tasks import TASKS
 from draftproof.bench.worker import Worker
-from draftproof.cli.reading import TIME, FilePath, count
+from draftproof.cli.reading import TIME, FilePath, count, require_writable
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import BackendError, InvalidInput
 from draftproof.planner.plots import check_plot
@@ -70,6 +70,9 @@ def bench(
     progress = Progress()
     if plot is not None:
         check_plot(plot)
+        require_writable(plot, "--plot")
+    if quick and ctx.get_parameter_source("time_limit") is ParameterSource.COMMANDLINE:
+        raise InvalidInput("--quick takes at most 90s; leave --time-limit or --quick out.")
     if quick and ctx.get_parameter_source("repeats") is ParameterSource.COMMANDLINE:
         raise InvalidInput(f"--repeats is {repeats} and --quick makes 2; leave one of them out.")
     repeats = 2 if quick else repeats

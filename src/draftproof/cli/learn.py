@@ -123,6 +123,8 @@ def learn(
     store = ProgressStore(data_dir or default_folder())
     path = "/" if lesson is None else f"/lesson/{find(lesson).n}"
     if export is not None:
+        if data_dir is not None and not data_dir.is_dir():
+            raise InvalidInput(f"--data-dir {data_dir}: there is no such folder to export from.")
         _write_report(store, export)
         return
     if data_dir is not None:

@@ -24,12 +24,13 @@ from draftproof.cli.reading import (
     given_flags,
     read_probability,
     read_time,
+    require_writable,
 )
 from draftproof.cli.run import earlier_option
 from draftproof.errors import InvalidInput
 from draftproof.planner import Choice, Costs, Curve, best_choice, best_tree_choice, choices
 from draftproof.planner.metrics import Metrics
-from draftproof.planner.plots import Charts, draw
+from draftproof.planner.plots import Charts, check_plot, draw
 from draftproof.planner.settings import settings
 from draftproof.planner.trees import TreeChoice
 from draftproof.session import Options
@@ -234,6 +235,9 @@ def plan(
             f"--batch is {asked['batch']} and --t-verify no curve; give a time for the tokens of "
             f"all sequences together, like 1:9.7ms,64:30ms."
         )
+    if plot is not None:
+        check_plot(plot)
+        require_writable(plot, "--plot")
     if measure:
         from draftproof.cli.plan_measure import plan_here
 
@@ -279,18 +283,22 @@ def _plan(
     plot: Path | None,
 ) -> int:
     found = _planned(acceptance, asked)
-    if plot is not None:
-        _draw(found, plot)
     if as_json:
         told = report(found)
         click.echo(json.dumps(told if read is None else told | {"metrics": as_dict(read)}))
-        return DONE
+    else:
+        _show(found, read, asked["drafts"])
+    if plot is not None:
+        _draw(found, plot)
+    return DONE
+
+
+def _show(found: Plan, read: Metrics | None, drafts: tuple[str, ...]) -> None:
     if read is not None:
         show_metrics(read)
     show(found)
     if read is not None:
-        show_settings(settings(found.best.k, *asked["drafts"][:1]))
-    return DONE
+        show_settings(settings(found.best.k, *drafts[:1]))
 
 
 def _planned(acceptance: Any, asked: dict[str, Any]) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,7 +20,7 @@ from draftproof.cli.reading import read_texts
 from draftproof.cli.run_options import opened, read_warp
 from draftproof.cli.screen import Progress, console_for
 from draftproof.errors import InvalidInput
-from draftproof.planner.plots import Charts, check_plot, draw
+from draftproof.planner.plots import Charts, draw
 from draftproof.planner.settings import settings
 from draftproof.proposers import NAMED
 from draftproof.session import Options
@@ -37,8 +38,6 @@ from draftproof.session.measuring import (
 
 def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int:
     """Measure, recommend, check, and print; 3 when it cannot tell."""
-    if plot is not None:
-        check_plot(plot)
     prompts = _prompts(asked["prompts"])
     drafts = asked["drafts"] or tuple(NAMED)
     options = Options(
@@ -64,14 +63,18 @@ def plan_here(asked: dict[str, Any], *, as_json: bool, plot: Path | None) -> int
     )
     best = max(found, key=lambda one: one.best.speedup)
     session = next(one for one in sessions if one.options.draft == best.draft)
-    checked = check(session, prompts, k=best.best.k, rule=best.rule, tick=progress)
+    checked: Check | None = None
+    with suppress(KeyboardInterrupt):  # what was measured until then is shown
+        checked = check(session, prompts, k=best.best.k, rule=best.rule, tick=progress)
     progress.clear()
-    if plot is not None:
-        draw(_charts(best), plot)
     if as_json:
         click.echo(json.dumps(_report(best, found, checked)))
     else:
         _show(best, found, checked)
+    if plot is not None:
+        draw(_charts(best), plot)
+    if checked is None:
+        raise KeyboardInterrupt
     return INCONCLUSIVE if verdict(best) == "cannot tell" else DONE
 
 
@@ -119,7 +122,7 @@ def _charts(best: Candidate) -> Charts:
     )
 
 
-def _report(best: Candidate, found: list[Candidate], checked: Check) -> dict[str, Any]:
+def _report(best: Candidate, found: list[Candidate], checked: Check | None) -> dict[str, Any]:
     top = best.best
     return {
         "draft": best.draft,
@@ -156,7 +159,9 @@ def _report(best: Candidate, found: list[Candidate], checked: Check) -> dict[str
         "seconds_per_pass": {
             str(count): median(each) for count, each in sorted(best.timings.passes.items())
         },
-        "measured": {
+        "measured": None
+        if checked is None
+        else {
             "plain": checked.plain,
             "speculative": checked.speculative,
             "speedup": checked.speedup,
@@ -165,7 +170,7 @@ def _report(best: Candidate, found: list[Candidate], checked: Check) -> dict[str
     }
 
 
-def _show(best: Candidate, found: list[Candidate], checked: Check) -> None:
+def _show(best: Candidate, found: list[Candidate], checked: Check | None) -> None:
     console = console_for(sys.stdout)
     console.print(_candidates(best, found), soft_wrap=False)
     console.print(f"\n{best.draft} judged by {best.rule}:", style="bold")
@@ -185,9 +190,16 @@ def _show(best: Candidate, found: list[Candidate], checked: Check) -> None:
     points, plain = [(n, median(each)) for n, each in passes], median(best.timings.passes[1])
     console.print(roofline(points, plain), soft_wrap=False)
     low, high = best.best.interval
+    seen = (
+        "not checked, for it was interrupted"
+        if checked is None
+        else (
+            f"measured {checked.speedup:.2f}x ({checked.speculative:.1f} against "
+            f"{checked.plain:.1f} tokens/s)"
+        )
+    )
     console.print(
-        f"\nPredicted {best.best.speedup:.2f}x (95 % interval {low:.2f} to {high:.2f}); measured "
-        f"{checked.speedup:.2f}x ({checked.speculative:.1f} against {checked.plain:.1f} tokens/s).",
+        f"\nPredicted {best.best.speedup:.2f}x (95 % interval {low:.2f} to {high:.2f}); {seen}.",
         soft_wrap=False,
     )
     console.print(f"Verdict: {verdict(best)}.", style="bold")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,16 @@ from rich.table import Table as Grid
 from draftproof.backends.table import Table
 from draftproof.battery import WORLDS, World, constant_world, prove_rule
 from draftproof.cli import DOES_NOT_HOLD, DONE
-from draftproof.cli.reading import ROW, FilePath, count, exact_row, read_json, run_file
-from draftproof.cli.screen import console_for
+from draftproof.cli.reading import (
+    ROW,
+    FilePath,
+    count,
+    exact_row,
+    given_flags,
+    read_json,
+    run_file,
+)
+from draftproof.cli.screen import Progress, console_for
 from draftproof.contracts import Guarantee, Rule
 from draftproof.contracts import Text as Tokens
 from draftproof.dist import Row
@@ -93,13 +101,31 @@ def prove(
     """
     worlds = _worlds(target_row, draft_row, rows)
     rules = list(RULES.values()) if name == "all" else [load_rule(name)]
-    proofs = [_proof(rule, worlds, k, drafts, _file_of(name)) for rule in rules]
+    if "drafts" in given_flags(click.get_current_context()) and {r.shape for r in rules} == {
+        "chain"
+    }:
+        raise InvalidInput(f"--drafts is {drafts}, and {rules[0].name} takes one; leave it out.")
+    proofs = [_proof(rule, worlds, k, drafts, _file_of(name)) for rule in _told(rules, k)]
     if as_json:
         answers = [report(proof) for proof in proofs]
         click.echo(json.dumps({"rules": answers} if name == "all" else answers[0]))
     else:
         _show(proofs)
     return DONE if all(proof.kept for proof in proofs) else DOES_NOT_HOLD
+
+
+LONG = 4
+"""From this k on a proof may take long, as its branches grow by a factor with each token."""
+
+
+def _told(rules: Sequence[Rule], k: int) -> Iterator[Rule]:
+    """Give each rule, with a line that says so where its proof may take long."""
+    progress = Progress()
+    for rule in rules:
+        if k >= LONG:
+            progress(f"proving {rule.name} at k = {k}; a smaller -k is faster")
+        yield rule
+    progress.clear()
 
 
 def _worlds(target_row: Row | None, draft_row: Row | None, file: Path | None) -> Sequence[World]:

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
@@ -277,3 +278,18 @@ def given_flags(context: click.Context) -> dict[str, str]:
         for parameter in context.command.params
         if parameter.name and context.get_parameter_source(parameter.name) is written
     }
+
+
+def require_writable(file: Path, flag: str) -> None:
+    """Refuse, before anything is worked out for it, a file that could not be written."""
+    try:
+        if file.exists():
+            file.open("ab").close()
+        else:
+            with tempfile.TemporaryFile(dir=file.absolute().parent):
+                pass
+    except OSError as error:
+        raise InvalidInput(
+            f"{flag} {file}: cannot be written ({error.strerror}); name a file in a folder of "
+            f"yours."
+        ) from None

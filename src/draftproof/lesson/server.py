@@ -370,12 +370,11 @@ def _opened(address: str, folder: Path) -> Iterator[None]:
 
     A command line is visible to every user of the machine, so the token must not be on one.
     """
-    place: Path | None = folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(".html", "open-", folder)
     except OSError:  # the page will say that nothing can be kept there
-        place = None
-    handle, name = tempfile.mkstemp(dir=place, prefix="open-", suffix=".html")
+        handle, name = tempfile.mkstemp(".html", "open-")
     with open(handle, "w", encoding="utf-8") as out:
         target = html.escape(address)
         out.write(

@@ -72,7 +72,7 @@ class Case:
         rows = {name: test[name] for name in ("p", "q") if test[name]}
         given = {name: plain(value) for name, value in (rows | test["args"]).items()}
         self.inputs = {name: given[name] for name in self.parameters if name in given}
-        self._ready = {name: fresh(value) for name, value in self.inputs.items()}
+        self._ready: Json = {}
         self.due = plain(test["expect"])
         self.expect = flat(self.due)
         self.size = len(self.expect or test["p"])
@@ -101,6 +101,8 @@ class Case:
 
     def arguments(self, luck: Json) -> list[Any]:
         """Return fresh inputs and the luck in the order of the parameters."""
+        if not self._ready:
+            self._ready = {name: fresh(value) for name, value in self.inputs.items()}
         given = {name: copied(value) for name, value in self._ready.items()} | luck
         return [given[name] for name in self.parameters if name in given]
 

@@ -51,6 +51,8 @@ class Output(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Keep what still fits."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         kept = text[: self._room]
         if kept:
             self._kept.append(kept)
@@ -92,6 +94,13 @@ _ADVICE = {
 }
 
 
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a learner's own __str__ may raise anything
+        return ""
+
+
 def sentence(error: BaseException) -> str:
     """Say what went wrong, with the learner's own line and nothing of the harness."""
     name, line = type(error).__name__, _line(error)
@@ -99,7 +108,7 @@ def sentence(error: BaseException) -> str:
         return f"{_ADVICE[name]}{_where(line)}."
     if getattr(error, "is_sentence", False):
         return f"{str(error)[:1].upper()}{str(error)[1:]}{_where(line)}"
-    text = str(error).strip().splitlines()
+    text = _words(error).strip().splitlines()
     said = f"{name}: {text[0]}" if text else name
     more = ""
     if "truth value" in said:
@@ -127,7 +136,15 @@ def silenced(output: Output) -> Iterator[None]:
 
 
 def _is_silenced(output: Output) -> bool:
-    return sys.stdout is output and sys.stderr is output and warnings.filters[:1] == [IGNORED]
+    """Tell whether nothing has changed since `silenced`; a program may have done anything to it."""
+    streams = (getattr(sys, "stdout", None), getattr(sys, "stderr", None))
+    filters = getattr(warnings, "filters", ())
+    return streams == (output, output) and list(filters[:1]) == [IGNORED]
+
+
+def _silence_again(output: Output) -> None:
+    sys.stdout = sys.stderr = output
+    warnings.filters = [IGNORED]
 
 
 def _guarded(
@@ -138,10 +155,14 @@ def _guarded(
     A test calls it thousands of times, so what is silenced already is not silenced again.
     """
     try:
-        if _is_silenced(output):
+        if not _is_silenced(output):
+            with silenced(output):
+                return function(*args, **kwargs)
+        try:
             return function(*args, **kwargs)
-        with silenced(output):
-            return function(*args, **kwargs)
+        finally:
+            if not _is_silenced(output):
+                _silence_again(output)
     except (Problem, Stopped):
         raise
     except KeyboardInterrupt as error:

@@ -72,8 +72,11 @@ class Script:
         if self._depth == len(self._path):
             self._path.append(0)
             self._sizes.append(ways)
+        way = self._path[self._depth]
+        if way >= ways:
+            raise Unscripted  # with the same answers it asked something else before
         self._depth += 1
-        return self._path[self._depth - 1]
+        return way
 
     def advance(self) -> bool:
         """Move on to the next path; False when there is none."""
@@ -98,6 +101,16 @@ def _weights(p: Any, count: int) -> list[float]:
     if min(weights) < 0:
         raise ValueError("probabilities are not non-negative")
     raise ValueError("probabilities do not sum to 1")
+
+
+def _pvals(pvals: Any) -> list[float]:
+    """Check the probabilities of a ``multinomial``; the last outcome gets what the others leave."""
+    weights = [float(item) for item in pvals]
+    if not all(0 <= item <= 1 for item in weights):
+        raise ValueError("pvals < 0, pvals > 1 or pvals contains NaNs")
+    if sum(weights[:-1]) > 1 + 1e-12:
+        raise ValueError("sum(pvals[:-1]) > 1.0")
+    return [*weights[:-1], max(0.0, 1 - sum(weights[:-1]))]
 
 
 class Answers:
@@ -138,6 +151,8 @@ class Answers:
     ) -> Any:
         """Answer a choice among tokens."""
         items = range(int(a)) if not hasattr(a, "__len__") else a
+        if len(items) == 0:
+            raise ValueError("a must be a positive integer, or not be empty")
         if not replace and size is not None:
             raise Unscripted
         weights = [1 / len(items)] * len(items) if p is None else _weights(p, len(items))
@@ -177,7 +192,7 @@ class Answers:
         """Answer the one-token draw ``multinomial(1, p)``."""
         if n != 1 or size is not None:
             raise Unscripted
-        weights = _weights(pvals, len(pvals))
+        weights = _pvals(pvals)
         hit = self.script.pick(weights)
         return self.asarray([int(index == hit) for index in range(len(weights))])
 

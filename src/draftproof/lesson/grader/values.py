@@ -63,7 +63,8 @@ def show(value: Any, limit: int = 200) -> str:
         return f"{value:.6g}" if value == value else "nan"
     if hasattr(value, "tolist"):
         value = value.tolist()
-        return show(value, limit) if isinstance(value, list) else show(float(value), limit)
+        number = isinstance(value, (int, float))
+        return show(float(value) if number else value, limit)
     if isinstance(value, (list, tuple)):
         text = "[" + ", ".join(show(item, limit) for item in value[:20])
         text += ", ...]" if len(value) > 20 else "]"
@@ -90,9 +91,12 @@ def many(count: int, thing: str) -> str:
 
 
 def _number(item: Any) -> float:
-    if isinstance(item, (str, bytes)) or item is None:
+    if isinstance(item, (str, bytes, complex)) or item is None:
         raise TypeError
-    return float(item)
+    try:
+        return float(item)
+    except Exception as error:
+        raise TypeError from error
 
 
 def _refuse(function: str, value: Any, wanted: str) -> Problem:
@@ -158,7 +162,8 @@ def tokens_of(function: str, value: Any) -> list[float]:
     if not isinstance(tokens, list):
         raise _refuse(function, value, "a list of tokens")
     for token in tokens:
-        if isinstance(token, bool) or not isinstance(token, numbers.Integral):
+        whole = isinstance(token, numbers.Integral) and abs(int(token)) < 2**53
+        if isinstance(token, bool) or not whole:
             raise Problem(
                 f"`{function}` returned something other than tokens; return a list of ints.",
                 got=show(tokens),
@@ -191,6 +196,8 @@ def token_of(function: str, value: Any, size: int | None) -> int:
             f"`{function}` returned {token}; tokens are 0 to {size - 1}.", got=show(token)
         )
     if hasattr(value, "__len__") and not isinstance(value, str):
+        if getattr(value, "ndim", 1) == 0:  # NumPy's array of a single number, without an axis
+            return token_of(function, value.item(), size)
         raise Problem(
             f"`{function}` returned {len(value)} values; return one token as an int "
             "(without size=..., `choice` gives a single one).",
