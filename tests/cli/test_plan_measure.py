@@ -44,7 +44,7 @@ def test_an_interrupt_while_the_prediction_is_checked_loses_no_measurement(
     arguments = (*MEASURE, "--prompts", prompts, "--draft", "suffix")
     done = cli(*arguments)
     assert done.exit_code == 130
-    assert "not checked, for it was interrupted" in done.stdout
+    assert "not checked, for it was interrupted" in " ".join(done.stdout.split())
     assert "Verdict" in done.stdout
     told = json.loads(cli(*arguments, "--json").stdout)
     assert told["measured"] is None
