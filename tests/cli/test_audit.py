@@ -333,3 +333,13 @@ def test_an_audit_that_sampled_nothing_does_not_say_that_the_law_was_found(capsy
     said = capsys.readouterr().out
     assert "enumeration" not in said
     assert "0 samples in" in said
+
+
+def test_a_function_of_another_signature_is_refused_and_no_verdict_is_given(cli, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def step(p, q, rng): return 0\n")
+    done = cli("audit", f"{file}:step", "--signature", "block")
+    assert done.exit_code == 2
+    assert "cannot be called with target_rows, draft_rows, draft_tokens, rng" in done.stderr
+    assert "give --signature step or batch" in done.stderr
+    assert done.stdout == ""

@@ -20,7 +20,14 @@ from draftproof.audit.report import VERDICTS, WRONG, as_html, as_json, shown
 from draftproof.audit.sequential import Budget
 from draftproof.audit.wording import bound_words, facts_in_words, notes
 from draftproof.cli import DOES_NOT_HOLD, DONE, INCONCLUSIVE
-from draftproof.cli.audit_target import LOOPS, check_flags, check_rows, kind_of, load_function
+from draftproof.cli.audit_target import (
+    LOOPS,
+    check_call,
+    check_flags,
+    check_rows,
+    kind_of,
+    load_function,
+)
 from draftproof.cli.reading import (
     MODEL,
     PROBABILITY,
@@ -245,6 +252,7 @@ def _planned(
 
         return prepare_transformers(LOOPS[target], budget=budget)
     fn = load_function(target)
+    check_call(fn, target, signature)
     return prepare(fn, *rows, signature=signature, source=source, budget=budget, name=target)
 
 

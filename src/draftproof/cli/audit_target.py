@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -121,6 +122,28 @@ def load_function(target: str) -> Callable[..., Any]:
         raise InvalidInput(f"TARGET {target}: {where} has no function {name!r}; name one it has.")
     fn: Callable[..., Any] = found
     return fn
+
+
+ARGUMENTS = {
+    "step": ("p", "q", "rng"),
+    "block": ("target_rows", "draft_rows", "draft_tokens", "rng"),
+    "batch": ("target_rows", "draft_rows", "draft_tokens", "rng"),
+}
+
+
+def check_call(fn: Callable[..., Any], target: str, signature: str) -> None:
+    """Refuse a function that does not take what it would be given: that is no verdict on it."""
+    given = ARGUMENTS[signature]
+    try:
+        inspect.signature(fn).bind(*given)
+    except ValueError:
+        return  # a function of C, which does not tell
+    except TypeError as error:
+        others = " or ".join(other for other in ARGUMENTS if other != signature)
+        raise InvalidInput(
+            f"{target} cannot be called with {', '.join(given)} ({error}), as --signature "
+            f"{signature} does; give --signature {others}, or wrap it."
+        ) from None
 
 
 def _module(where: str) -> ModuleType:
