@@ -328,11 +328,17 @@ def _costs(asked: dict[str, Any]) -> Costs:
         raise InvalidInput("--t-verify is missing; give the time of a pass, like --t-verify 12ms.")
     if isinstance(t_verify, Curve):
         t_verify = t_verify.shared_by(asked["batch"])
-    return Costs(
-        t_target=_plain_time(asked["t_target"], t_verify),
-        t_verify=t_verify,
-        t_draft=asked["t_draft"],
-    )
+    times = {
+        "t_target": _plain_time(asked["t_target"], t_verify),
+        "t_verify": t_verify,
+        "t_draft": asked["t_draft"],
+    }
+    try:
+        return Costs(**times)
+    except InvalidInput as error:
+        name, space, rest = str(error).partition(" ")
+        flag = f"--{name.replace('_', '-')}" if name in times else name
+        raise InvalidInput(flag + space + rest) from None
 
 
 def _tree(

@@ -94,8 +94,10 @@ def _prompts(file: Path | None) -> Sequence[str]:
         return PROMPTS
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"--prompts {file}: cannot be read ({error}).") from None
+    except OSError as error:
+        raise InvalidInput(f"--prompts {file}: cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"--prompts {file}: is not text in UTF-8.") from None
     prompts = [line for line in lines if line.strip()]
     if not prompts:
         raise InvalidInput(f"--prompts {file}: holds no prompt; write one on each line.")

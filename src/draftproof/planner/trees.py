@@ -49,8 +49,8 @@ def check_positional(acceptance: Sequence[Any]) -> tuple[Any, ...]:
     vector = tuple(check_probability(one, f"acceptance[{at}]") for at, one in each)
     if not vector or sum(vector) > 1 + 1e-9:
         raise InvalidInput(
-            f"acceptance is {acceptance!r}; the siblings of a node are kept with probabilities "
-            f"that sum to at most 1, and there is at least one."
+            f"acceptance is {', '.join(f'{float(one):g}' for one in vector) or 'empty'}; give one "
+            f"for each sibling, at least one, that sum to at most 1, for only one can be kept."
         )
     return vector
 
