@@ -240,3 +240,10 @@ def test_what_was_proved_is_said_where_it_is_not_what_was_given(answer, cli):
     shown = " ".join(cli("prove", "--rule", "greedy", "-k", 1, *WORKED).stdout.split())
     assert f"greedy: {told['notes'][0]}." in shown
     assert answer("prove", "--rule", "token-wise", "-k", 1, *WORKED)[1]["notes"] == []
+
+
+def test_a_proof_that_may_take_long_says_what_it_is_at_and_a_short_one_says_nothing(cli):
+    long, short = (cli("prove", "--rule", "greedy", "-k", k) for k in (4, 2))
+    assert "proving greedy at k = 4" in long.stderr
+    assert short.stderr == ""
+    assert long.exit_code == short.exit_code == 0

@@ -20,6 +20,7 @@ from draftproof.cli.reading import (
     TIME,
     FilePath,
     Read,
+    by_flag,
     count,
     given_flags,
     read_probability,
@@ -333,12 +334,8 @@ def _costs(asked: dict[str, Any]) -> Costs:
         "t_verify": t_verify,
         "t_draft": asked["t_draft"],
     }
-    try:
+    with by_flag(times):
         return Costs(**times)
-    except InvalidInput as error:
-        name, space, rest = str(error).partition(" ")
-        flag = f"--{name.replace('_', '-')}" if name in times else name
-        raise InvalidInput(flag + space + rest) from None
 
 
 def _tree(

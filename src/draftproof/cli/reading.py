@@ -8,7 +8,8 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -278,6 +279,17 @@ def given_flags(context: click.Context) -> dict[str, str]:
         for parameter in context.command.params
         if parameter.name and context.get_parameter_source(parameter.name) is written
     }
+
+
+@contextmanager
+def by_flag(names: Collection[str]) -> Iterator[None]:
+    """Let what is refused by the name of one of these fields be refused by its flag."""
+    try:
+        yield
+    except InvalidInput as error:
+        name, space, rest = str(error).partition(" ")
+        flag = f"--{name.replace('_', '-')}" if name in names else name
+        raise InvalidInput(flag + space + rest) from None
 
 
 def require_writable(file: Path, flag: str) -> None:

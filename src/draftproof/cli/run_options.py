@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from draftproof.cli.reading import read_texts
+from draftproof.cli.reading import by_flag, read_texts
 from draftproof.errors import InvalidInput, UnreadableModel
 from draftproof.proposers.branching import MOST_NODES, tree_nodes
 from draftproof.rules import find_rule
@@ -73,12 +73,8 @@ def _read_warp(flags: dict[str, Any]) -> Warp:
 
 def read_warp(**fields: Any) -> Warp:
     """Give the warp, which refuses what it cannot do by the name of the field."""
-    try:
+    with by_flag(WARPED):
         return Warp(**fields)
-    except InvalidInput as error:
-        name, space, rest = str(error).partition(" ")
-        flag = f"--{name.replace('_', '-')}" if name in WARPED else name
-        raise InvalidInput(flag + space + rest) from None
 
 
 def _read_biases(pairs: Sequence[tuple[int, float]]) -> dict[int, float]:
