@@ -343,3 +343,18 @@ def test_a_function_of_another_signature_is_refused_and_no_verdict_is_given(cli,
     assert "cannot be called with target_rows, draft_rows, draft_tokens, rng" in done.stderr
     assert "give --signature step or batch" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_report_that_cannot_be_written_after_all_does_not_take_the_verdict_with_it(
+    cli, tmp_path, monkeypatch
+):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("draftproof.cli.audit.as_html", full)
+    file = tmp_path / "mine.py"
+    file.write_text("def step(p, q, rng): return int(rng.choice(len(p), p=p))\n")
+    done = cli("audit", f"{file}:step", "--html", tmp_path / "mine.html")
+    assert done.exit_code == 2
+    assert "No space left" in done.stderr
+    assert "Consistent" in done.stdout
